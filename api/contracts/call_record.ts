@@ -1,0 +1,48 @@
+/**
+ * What is kept of a call: timing, end reason, transcript with what was really heard, the latency
+ * of each turn, usage. The gateway reports it over the seam in `internal_calls.ts`.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import { endReasons, type ServerMessageOf, serverMessageSchemas, Usage } from "./voice_protocol.ts";
+
+const oneOf = <const T extends readonly string[]>(values: T) =>
+  Type.Unsafe<T[number]>({ type: "string", enum: [...values] });
+
+export const callStates = ["reserved", "in_progress", "ended", "expired"] as const;
+export type CallState = (typeof callStates)[number];
+
+/** One thing that was said. `text` is the whole; `heard_text` what was played before a barge-in. */
+export const TranscriptItem = Type.Object({
+  item_id: Type.String(),
+  turn_id: Type.String(),
+  role: oneOf(["user", "agent"]),
+  text: Type.String(),
+  heard_text: Type.String(),
+  interrupted: Type.Boolean(),
+  /** Offset from the start of the call, milliseconds. */
+  start_ms: Type.Number({ minimum: 0 }),
+  end_ms: Type.Number({ minimum: 0 }),
+});
+export type TranscriptItem = Static<typeof TranscriptItem>;
+
+export type TurnMetrics = Omit<ServerMessageOf<"turn_metrics">, "type">;
+export const TurnMetrics = Type.Unsafe<TurnMetrics>(
+  Type.Omit(serverMessageSchemas.turn_metrics, ["type", "seq", "t"]),
+);
+
+/** Growth of a call's record since the last report; items and turns are upserted by their ids. */
+export const CallProgress = Type.Object({
+  call_id: Type.String({ format: "uuid" }),
+  items: Type.Array(TranscriptItem),
+  turns: Type.Array(TurnMetrics),
+  usage: Type.Optional(Usage),
+});
+export type CallProgress = Static<typeof CallProgress>;
+
+export const CallEnd = Type.Object({
+  reason: oneOf(endReasons),
+  duration_ms: Type.Number({ minimum: 0 }),
+  /** Machine code of what failed, when `reason` is `error`. */
+  error_code: Type.Optional(Type.String()),
+});
+export type CallEnd = Static<typeof CallEnd>;

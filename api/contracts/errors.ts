@@ -1,0 +1,66 @@
+/**
+ * The one error catalogue. Handlers throw `ApiError(code, details?)`; status and public text live
+ * here, and each service's face renders them (`{error: {code, message, details}}` for the
+ * platform, `{detail}` for the tax service). An internal reason goes into `cause` and the log,
+ * never into a body.
+ */
+
+export const errorCatalogue = {
+  bad_request: { status: 400, message: "Bad Request" },
+  unauthorized: { status: 401, message: "Unauthorized" },
+  forbidden: { status: 403, message: "Forbidden" },
+  not_found: { status: 404, message: "Not Found" },
+  conflict: { status: 409, message: "Conflict" },
+  gone: { status: 410, message: "Gone" },
+  payload_too_large: { status: 413, message: "Payload Too Large" },
+  unprocessable: { status: 422, message: "Unprocessable Content" },
+  too_many_requests: { status: 429, message: "Too Many Requests" },
+  internal_error: { status: 500, message: "Internal Server Error" },
+  unavailable: { status: 503, message: "Service Unavailable" },
+} as const;
+
+export type ErrorCode = keyof typeof errorCatalogue;
+
+/** Field path to message, for example `{"config.llm.provider": "Expected one of echo, rules"}`. */
+export type ErrorDetails = Readonly<Record<string, string>>;
+
+/** The envelope's `error` object, as clients of the platform see it. */
+export interface ErrorBody {
+  code: ErrorCode;
+  message: string;
+  details?: ErrorDetails;
+}
+
+export interface ApiErrorOptions {
+  /** Public explanation by field path. */
+  details?: ErrorDetails;
+  /** Why it really happened: for the log only. */
+  cause?: unknown;
+  /** Seconds for the `Retry-After` header (429 and 503). */
+  retryAfterS?: number;
+}
+
+/** An answer that the client is meant to see. Anything else that is thrown is a 500. */
+export class ApiError extends Error {
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails | undefined;
+  readonly retryAfterS: number | undefined;
+
+  constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
+    super(errorCatalogue[code].message, { cause: options.cause });
+    this.name = "ApiError";
+    this.code = code;
+    this.details = options.details;
+    this.retryAfterS = options.retryAfterS;
+  }
+
+  get status(): number {
+    return errorCatalogue[this.code].status;
+  }
+
+  /** The platform's envelope content. */
+  body(): ErrorBody {
+    const { code, message, details } = this;
+    return details ? { code, message, details } : { code, message };
+  }
+}

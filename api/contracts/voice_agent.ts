@@ -1,0 +1,234 @@
+/**
+ * Configuration of a voice agent: every field typed, bounded and defaulted. A stored configuration
+ * keeps just what the customer wrote (`VoiceAgentConfig`); a call runs on `completeConfig(…)`,
+ * in which every default is filled in.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+
+/** The registry of providers that are built; a vendor joins the enum when its code exists. */
+export const sttProviders = ["echo", "scripted"] as const;
+export const llmProviders = ["rules", "echo", "scripted"] as const;
+export const ttsProviders = ["flite", "echo", "scripted"] as const;
+export const fliteVoices = ["slt", "kal16", "rms", "awb"] as const;
+
+const closed = { additionalProperties: false } as const;
+
+/** Text up to `maxLength` characters. */
+const text = (maxLength: number, minLength = 0) => Type.String({ minLength, maxLength });
+const oneOf = <const T extends readonly string[]>(values: T) =>
+  Type.Unsafe<T[number]>({ type: "string", enum: [...values] });
+
+const name = Type.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z_][A-Za-z0-9_-]*$" });
+const uuid = Type.String({ format: "uuid" });
+const httpUrl = Type.String({ maxLength: 2048, pattern: "^https?://[^\\s]+$" });
+const phoneNumber = Type.String({
+  maxLength: 256,
+  pattern: "^(\\+[1-9][0-9]{1,14}|sips?:[^\\s@]+@[^\\s]+)$",
+  description: "E.164 or a sip: address",
+});
+
+/** Options are the provider's own; the built-in ones are checked by `media/providers`. */
+const modelSettings = <const T extends readonly string[]>(providers: T) =>
+  Type.Object(
+    {
+      provider: Type.Optional(oneOf(providers)),
+      model: Type.Optional(text(200)),
+      connection_id: Type.Optional(uuid),
+      language: Type.Optional(Type.String({ minLength: 2, maxLength: 35, default: "en" })),
+      voice: Type.Optional(text(200)),
+      base_url: Type.Optional(httpUrl),
+      temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
+      options: Type.Optional(Type.Record(Type.String({ maxLength: 100 }), Type.Unknown())),
+    },
+    closed,
+  );
+
+const headers = Type.Array(Type.Object({ key: text(200, 1), value: text(8192) }, closed), { maxItems: 50 });
+const paramTypes = ["string", "number", "integer", "boolean", "object", "array"] as const;
+
+const param = {
+  name: text(100, 1),
+  type: Type.Optional(oneOf(paramTypes)),
+  description: Type.Optional(text(2000)),
+  required: Type.Optional(Type.Boolean()),
+};
+
+const HttpTool = Type.Object(
+  {
+    name,
+    description: Type.Optional(text(4000)),
+    method: Type.Optional(oneOf(["GET", "POST", "PUT", "PATCH", "DELETE"])),
+    url: httpUrl,
+    headers: Type.Optional(headers),
+    params: Type.Optional(
+      Type.Array(Type.Object({ ...param, in: Type.Optional(oneOf(["path", "query", "body", "header"])) }, closed), { maxItems: 100 }),
+    ),
+    long_running: Type.Optional(Type.Boolean()),
+    timeout_s: Type.Optional(Type.Number({ minimum: 0.1, maximum: 120 })),
+  },
+  closed,
+);
+
+const ClientTool = Type.Object(
+  {
+    name,
+    description: Type.Optional(text(4000)),
+    params: Type.Optional(Type.Array(Type.Object(param, closed), { maxItems: 100 })),
+    expects_response: Type.Optional(Type.Boolean()),
+    long_running: Type.Optional(Type.Boolean()),
+    timeout_s: Type.Optional(Type.Number({ minimum: 1, maximum: 120 })),
+  },
+  closed,
+);
+
+const McpServer = Type.Object(
+  {
+    name,
+    url: httpUrl,
+    connection_id: Type.Optional(uuid),
+    headers: Type.Optional(headers),
+    allowed_tools: Type.Optional(Type.Array(text(200, 1), { maxItems: 200 })),
+    long_running: Type.Optional(Type.Boolean()),
+  },
+  closed,
+);
+
+const Transfer = Type.Object(
+  {
+    enabled: Type.Optional(Type.Boolean()),
+    phone_number: Type.Optional(phoneNumber),
+    destinations: Type.Optional(
+      Type.Array(Type.Object({ label: text(100, 1), phone_number: phoneNumber }, closed), { maxItems: 50 }),
+    ),
+  },
+  closed,
+);
+
+export const backgroundSounds = ["none", "office", "cafe", "call_center", "keyboard"] as const;
+
+const Advanced = Type.Object(
+  {
+    max_call_duration_s: Type.Optional(Type.Integer({ minimum: 10, maximum: 43200, default: 1800 })),
+    idle_timeout_s: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 3600, default: 60, description: "0 turns it off; otherwise 5 or more" }),
+    ),
+    max_tool_steps: Type.Optional(Type.Integer({ minimum: 1, maximum: 20, default: 3 })),
+    eos_silence_ms: Type.Optional(Type.Integer({ minimum: 100, maximum: 5000, default: 500 })),
+    turn_sensitivity: Type.Optional(oneOf(["auto", "low", "medium", "high"])),
+    preemptive_tts: Type.Optional(Type.Boolean({ default: false })),
+    noise_cancellation: Type.Optional(oneOf(["auto", "off", "near_field", "far_field", "telephony"])),
+    allow_interruptions: Type.Optional(Type.Boolean({ default: true })),
+    background_sound: Type.Optional(
+      Type.String({ maxLength: 2048, pattern: `^(${backgroundSounds.join("|")}|https://[^\\s]+)$`, default: "none" }),
+    ),
+  },
+  closed,
+);
+
+/** The `config` of a voice agent as customers write it. Unknown fields are refused. */
+export const VoiceAgentConfig = Type.Object(
+  {
+    name: Type.Optional(text(200)),
+    instructions: Type.Optional(text(100_000)),
+    welcome_message: Type.Optional(text(4000)),
+    mode: Type.Optional(oneOf(["pipeline", "realtime"])),
+    stt: Type.Optional(modelSettings(sttProviders)),
+    llm: Type.Optional(modelSettings(llmProviders)),
+    tts: Type.Optional(modelSettings(ttsProviders)),
+    realtime: Type.Optional(modelSettings([])),
+    tools: Type.Optional(Type.Array(HttpTool, { maxItems: 64 })),
+    client_tools: Type.Optional(Type.Array(ClientTool, { maxItems: 64 })),
+    mcp_servers: Type.Optional(Type.Array(McpServer, { maxItems: 16 })),
+    transfer: Type.Optional(Transfer),
+    end_call_enabled: Type.Optional(Type.Boolean({ default: false })),
+    recording_enabled: Type.Optional(Type.Boolean({ default: false })),
+    advanced: Type.Optional(Advanced),
+  },
+  closed,
+);
+export type VoiceAgentConfig = Static<typeof VoiceAgentConfig>;
+
+export const voiceAgentStatuses = ["draft", "deploying", "deployed", "failed", "archived"] as const;
+export type VoiceAgentStatus = (typeof voiceAgentStatuses)[number];
+
+/** Model settings as a call runs on them. */
+export interface ModelSettings {
+  provider: string;
+  language: string;
+  model?: string;
+  voice?: string;
+  temperature?: number;
+  options: Readonly<Record<string, unknown>>;
+}
+
+/** What a call runs on: every default filled in. `stt` is absent when the agent recognizes nothing. */
+export interface CallConfig {
+  instructions: string;
+  welcome_message: string;
+  stt?: ModelSettings;
+  llm: ModelSettings;
+  tts: ModelSettings;
+  end_call_enabled: boolean;
+  advanced: {
+    max_call_duration_s: number;
+    idle_timeout_s: number;
+    max_tool_steps: number;
+    eos_silence_ms: number;
+    turn_sensitivity: "auto" | "low" | "medium" | "high";
+    preemptive_tts: boolean;
+    allow_interruptions: boolean;
+  };
+  /** Configured fields whose machinery is not built yet; each becomes a `warning not_available`. */
+  not_available: readonly string[];
+}
+
+function settingsFor(settings: { provider?: string; language?: string } & Record<string, unknown>, provider: string): ModelSettings {
+  const { model, voice, temperature, options } = settings as Partial<ModelSettings>;
+  return {
+    provider: settings.provider ?? provider,
+    language: settings.language ?? "en",
+    ...(model !== undefined && { model }),
+    ...(voice !== undefined && { voice }),
+    ...(temperature !== undefined && { temperature }),
+    options: options ?? {},
+  };
+}
+
+/** `config` with every default of the field table filled in. Pure; expects a validated config. */
+export function completeConfig(config: VoiceAgentConfig): CallConfig {
+  const advanced = config.advanced ?? {};
+  return {
+    instructions: config.instructions ?? "",
+    welcome_message: config.welcome_message ?? "",
+    ...(config.stt && { stt: settingsFor(config.stt, "scripted") }),
+    llm: settingsFor(config.llm ?? {}, "rules"),
+    tts: settingsFor(config.tts ?? {}, "flite"),
+    end_call_enabled: config.end_call_enabled ?? false,
+    advanced: {
+      max_call_duration_s: advanced.max_call_duration_s ?? 1800,
+      idle_timeout_s: advanced.idle_timeout_s ?? 60,
+      max_tool_steps: advanced.max_tool_steps ?? 3,
+      eos_silence_ms: advanced.eos_silence_ms ?? 500,
+      turn_sensitivity: advanced.turn_sensitivity ?? "auto",
+      preemptive_tts: advanced.preemptive_tts ?? false,
+      allow_interruptions: advanced.allow_interruptions ?? true,
+    },
+    not_available: notAvailableIn(config),
+  };
+}
+
+/** Field paths in `config` that ask for machinery that does not exist yet. */
+export function notAvailableIn(config: VoiceAgentConfig): string[] {
+  const advanced = config.advanced ?? {};
+  const asked: [string, boolean][] = [
+    ["tools", Boolean(config.tools?.length)],
+    ["client_tools", Boolean(config.client_tools?.length)],
+    ["mcp_servers", Boolean(config.mcp_servers?.length)],
+    ["transfer", Boolean(config.transfer?.enabled)],
+    ["recording_enabled", Boolean(config.recording_enabled)],
+    ["advanced.background_sound", (advanced.background_sound ?? "none") !== "none"],
+    ["advanced.noise_cancellation", !["auto", "off"].includes(advanced.noise_cancellation ?? "auto")],
+    ["advanced.preemptive_tts", advanced.preemptive_tts === true],
+  ];
+  return asked.filter(([, isAsked]) => isAsked).map(([field]) => field);
+}
