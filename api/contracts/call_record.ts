@@ -3,10 +3,8 @@
  * of each turn, usage. The gateway reports it over the seam in `internal_calls.ts`.
  */
 import { type Static, Type } from "@sinclair/typebox";
+import { oneOf } from "./one_of.ts";
 import { endReasons, type ServerMessageOf, serverMessageSchemas, Usage } from "./voice_protocol.ts";
-
-const oneOf = <const T extends readonly string[]>(values: T) =>
-  Type.Unsafe<T[number]>({ type: "string", enum: [...values] });
 
 export const callStates = ["reserved", "in_progress", "ended", "expired"] as const;
 export type CallState = (typeof callStates)[number];

@@ -4,6 +4,7 @@
  * in which every default is filled in.
  */
 import { type Static, Type } from "@sinclair/typebox";
+import { oneOf } from "./one_of.ts";
 
 /** The registry of providers that are built; a vendor joins the enum when its code exists. */
 export const sttProviders = ["echo", "scripted"] as const;
@@ -15,8 +16,6 @@ const closed = { additionalProperties: false } as const;
 
 /** Text up to `maxLength` characters. */
 const text = (maxLength: number, minLength = 0) => Type.String({ minLength, maxLength });
-const oneOf = <const T extends readonly string[]>(values: T) =>
-  Type.Unsafe<T[number]>({ type: "string", enum: [...values] });
 
 const name = Type.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z_][A-Za-z0-9_-]*$" });
 const uuid = Type.String({ format: "uuid" });

@@ -5,6 +5,7 @@
  */
 import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { AudioFormat } from "./audio_format.ts";
+import { oneOf } from "./one_of.ts";
 
 export const voiceProtocol = "voice.v1";
 
@@ -73,8 +74,6 @@ export const endReasons = [
 ] as const;
 export type EndReason = (typeof endReasons)[number];
 
-const oneOf = <const T extends readonly string[]>(values: T) =>
-  Type.Unsafe<T[number]>({ type: "string", enum: [...values] });
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const ms = () => Type.Number({ minimum: 0, description: "milliseconds" });
 const count = () => Type.Integer({ minimum: 0 });
