@@ -1,0 +1,88 @@
+/**
+ * Patterns of the `rules` model, on RE2: time linear in the text, whatever a customer writes. Case does
+ * not count. The only file that knows the engine.
+ */
+import { RE2JS } from "re2js";
+import type { Rule, SettingProblem } from "#contracts/provider_options.ts";
+
+/** Text that patterns see: longer input is cut. With the program sizes this bounds the time of a turn. */
+export const matchedCharsMax = 1000;
+const programSizeMax = 1000;
+const programSizeSumMax = 10_000;
+
+export interface PatternMatch {
+  /** The first group that took part, else the whole match. */
+  value: string;
+  /** Named groups that took part. */
+  groups: Record<string, string>;
+}
+
+/** Compiled patterns of all agents of this thread, oldest out first. */
+const compiled = new Map<string, RE2JS>();
+const compiledMax = 5000;
+
+/** @throws RE2JSSyntaxException naming what is wrong */
+function compile(pattern: string): RE2JS {
+  let regex = compiled.get(pattern);
+  if (!regex) {
+    regex = RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE);
+    if (compiled.size >= compiledMax) compiled.delete(compiled.keys().next().value as string);
+    compiled.set(pattern, regex);
+  }
+  return regex;
+}
+
+/** `text` as patterns see it: one space between words, plain quotes, composed characters, cut to `matchedCharsMax`. */
+export function plainText(text: string): string {
+  return text
+    .slice(0, matchedCharsMax)
+    .normalize("NFKC")
+    .replace(/[\u2018\u2019\u02bc]/g, "'")
+    .replace(/[\u201c\u201d]/g, '"')
+    .replace(/[\s\p{Cc}\p{Cf}]+/gu, " ")
+    .trim();
+}
+
+/** The first place in `plain` that `pattern` fits, or undefined. */
+export function matchPattern(pattern: string, plain: string): PatternMatch | undefined {
+  const matcher = compile(pattern).matcher(plain);
+  if (!matcher.find()) return undefined;
+  const groups: Record<string, string> = {};
+  for (const [name, value] of Object.entries(matcher.getNamedGroups())) {
+    if (value !== null && value.trim() !== "") groups[name] = value.trim();
+  }
+  let value: string | null = null;
+  for (let i = 1; i <= matcher.groupCount() && !value; i += 1) value = matcher.group(i);
+  return { value: (value ?? matcher.group() ?? "").trim(), groups };
+}
+
+/** Patterns of `rules` that the engine refuses or that cost too much, by their path below `config`. Pure. */
+export function checkRulePatterns(rules: readonly Rule[]): SettingProblem[] {
+  const problems: SettingProblem[] = [];
+  let sizeSum = 0;
+  const check = (path: string, pattern: string): void => {
+    const size = programSizeOf(pattern);
+    if (typeof size === "string") problems.push({ path, message: `Expected a regular expression (RE2 syntax): ${size}` });
+    else if (size > programSizeMax) problems.push({ path, message: `Expected a pattern with smaller repeat counts: it expands to ${size} steps of at most ${programSizeMax}` });
+    else sizeSum += size;
+  };
+  for (const [i, rule] of rules.entries()) {
+    for (const [j, pattern] of rule.patterns.entries()) check(`llm.options.rules.${i}.patterns.${j}`, pattern);
+    for (const [j, slot] of (rule.slots ?? []).entries()) {
+      if (slot.pattern !== undefined) check(`llm.options.rules.${i}.slots.${j}.pattern`, slot.pattern);
+    }
+  }
+  if (sizeSum > programSizeSumMax) {
+    problems.push({ path: "llm.options.rules", message: `Expected simpler patterns: all of them expand to ${sizeSum} steps of at most ${programSizeSumMax}` });
+  }
+  return problems;
+}
+
+/** Steps of the compiled pattern, or the engine's complaint. Compiles outside of the cache. */
+function programSizeOf(pattern: string): number | string {
+  try {
+    return RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE).programSize();
+  } catch (cause) {
+    return cause instanceof Error ? cause.message.replace(/^error parsing regexp: /, "") : String(cause);
+  }
+}
