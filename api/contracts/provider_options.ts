@@ -23,7 +23,11 @@ const slotName = Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]*$", maxLength: 6
 const toolName = Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_-]*$", maxLength: 64 });
 const pattern = text(500, 1);
 const turns = (does: string) =>
-  Type.Array(Type.Integer({ minimum: 1, maximum: 1_000_000 }), { maxItems: 100, default: [], description: `Turns, the first one is 1, on which the provider ${does}` });
+  Type.Array(Type.Integer({ minimum: 1, maximum: 1_000_000 }), {
+    maxItems: 100,
+    default: [],
+    description: `Turns, the first one is 1, on which the provider ${does}`,
+  });
 
 const faults = { fail_on: turns("fails"), hang_on: turns("never answers") };
 const delay_ms = Type.Integer({ minimum: 0, maximum: 60_000, default: 0 });
@@ -130,7 +134,11 @@ export function checkProviderOptions(stage: ModelStage, settings: CheckedSetting
       problems.push({ path: `${stage}.${field}`, message: `${field} is not used by provider ${provider}` });
     }
   }
-  if (provider === "flite" && settings.voice !== undefined && !(fliteVoices as readonly string[]).includes(settings.voice)) {
+  if (
+    provider === "flite" &&
+    settings.voice !== undefined &&
+    !(fliteVoices as readonly string[]).includes(settings.voice)
+  ) {
     problems.push({ path: `${stage}.voice`, message: `Expected one of ${fliteVoices.join(", ")}` });
   }
   for (const error of Value.Errors(checks.get(schema) as TSchema, settings.options ?? {})) {
@@ -150,12 +158,16 @@ function checkRules(given: Readonly<Record<string, unknown>>): SettingProblem[] 
     0,
   );
   if (patterns > rulePatternsMax) {
-    return [{ path: "llm.options.rules", message: `Expected at most ${rulePatternsMax} patterns in all, got ${patterns}` }];
+    return [
+      { path: "llm.options.rules", message: `Expected at most ${rulePatternsMax} patterns in all, got ${patterns}` },
+    ];
   }
   return rules.flatMap((rule, i) => {
     const names = (rule.slots ?? []).map((slot) => slot.name);
     const twice = names.findIndex((name, at) => names.indexOf(name) !== at);
-    return twice < 0 ? [] : [{ path: `llm.options.rules.${i}.slots.${twice}.name`, message: `Slot ${names[twice]} is there twice` }];
+    return twice < 0
+      ? []
+      : [{ path: `llm.options.rules.${i}.slots.${twice}.name`, message: `Slot ${names[twice]} is there twice` }];
   });
 }
 

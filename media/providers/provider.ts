@@ -9,7 +9,14 @@ import type { Pcm } from "#outbound/models/language_model.ts";
 import type { WaitDeps } from "#outbound/models/waiting.ts";
 
 export type { SettingProblem } from "#contracts/provider_options.ts";
-export type { HistoryItem, LanguageModel, LlmChunk, LlmRequest, Pcm, ToolSpec } from "#outbound/models/language_model.ts";
+export type {
+  HistoryItem,
+  LanguageModel,
+  LlmChunk,
+  LlmRequest,
+  Pcm,
+  ToolSpec,
+} from "#outbound/models/language_model.ts";
 export { ProviderError } from "#outbound/models/provider_error.ts";
 export type { WaitDeps } from "#outbound/models/waiting.ts";
 

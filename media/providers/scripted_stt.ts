@@ -1,8 +1,8 @@
 /** `scripted` speech to text: the n-th end of user speech yields the n-th transcript, the last one repeats. */
 import { completeOptions, ScriptedSttOptions } from "#contracts/provider_options.ts";
 import type { ModelSettings } from "#contracts/voice_agent.ts";
-import { passFaults, realWaits, type WaitDeps, waitFor } from "#outbound/models/waiting.ts";
 import { wordsOf } from "#outbound/models/reply_text.ts";
+import { passFaults, realWaits, type WaitDeps, waitFor } from "#outbound/models/waiting.ts";
 import type { SpeechToText, SttResult } from "./provider.ts";
 
 /** Speech after which a partial result grows by a word. */

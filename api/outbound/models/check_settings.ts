@@ -1,5 +1,11 @@
 /** Checks the settings of a stage as far as they can be checked without a call: schema first, patterns after. */
-import { type CheckedSettings, checkProviderOptions, type ModelStage, type Rule, type SettingProblem } from "#contracts/provider_options.ts";
+import {
+  type CheckedSettings,
+  checkProviderOptions,
+  type ModelStage,
+  type Rule,
+  type SettingProblem,
+} from "#contracts/provider_options.ts";
 import { checkRulePatterns } from "./rule_patterns.ts";
 
 /** Problems by their path below `config`, for example `llm.options.rules.0.patterns.1`; empty when all is well. Pure. */

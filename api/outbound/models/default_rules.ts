@@ -8,7 +8,11 @@ export const defaultRules: readonly Rule[] = [
     say: "Thank you for calling. Goodbye!",
     tool: "end_call",
   },
-  { intent: "thanks", patterns: ["\\b(thanks|thank you|cheers|much appreciated)\\b"], say: "You're welcome. Is there anything else I can do for you?" },
+  {
+    intent: "thanks",
+    patterns: ["\\b(thanks|thank you|cheers|much appreciated)\\b"],
+    say: "You're welcome. Is there anything else I can do for you?",
+  },
   {
     intent: "leave_message",
     patterns: [
@@ -17,13 +21,37 @@ export const defaultRules: readonly Rule[] = [
       "\\b(speak|talk) (to|with) (a|an|the|some) ?(human|person|someone|somebody|agent|manager|receptionist|operator)\\b",
     ],
     slots: [
-      { name: "name", prompt: "I'll take a message for the team. What is your name?", pattern: "(?:my name is|i am|i'm|this is|it's) (.{1,80})|(.{1,80})" },
+      {
+        name: "name",
+        prompt: "I'll take a message for the team. What is your name?",
+        pattern: "(?:my name is|i am|i'm|this is|it's) (.{1,80})|(.{1,80})",
+      },
       { name: "message", prompt: "Thank you, {{name}}. What is your message?" },
     ],
-    say: "Thank you, {{name}}. I noted your message: {{message}}.",
+    say: "Thank you, {{name}}. Your message is in the record of this call. Is there anything else?",
   },
-  { intent: "how_are_you", patterns: ["\\bhow (are|do) you( do(ing)?)?\\b"], say: "I'm well, thank you. How can I help you?" },
-  { intent: "who_are_you", patterns: ["\\b(who|what) are you\\b", "\\bwhat('s| is) your name\\b", "\\bare you (a )?(human|real|robot|bot|machine)\\b"], say: "I'm the automatic front desk. I answer from a set of rules." },
-  { intent: "help", patterns: ["\\bhelp\\b", "\\bwhat can (you|i) (do|ask|say)\\b", "\\b(menu|options)\\b", "^0#?$"], say: "You can ask me a question, leave a message, or say goodbye." },
-  { intent: "greeting", patterns: ["^(hi|hello|hey|good (morning|afternoon|evening|day)|greetings)\\b"], say: "Hello! How can I help you?" },
+  {
+    intent: "how_are_you",
+    patterns: ["\\bhow (are|do) you( do(ing)?)?\\b"],
+    say: "I'm well, thank you. How can I help you?",
+  },
+  {
+    intent: "who_are_you",
+    patterns: [
+      "\\b(who|what) are you\\b",
+      "\\bwhat('s| is) your name\\b",
+      "\\bare you (a )?(human|real|robot|bot|machine)\\b",
+    ],
+    say: "I'm the automatic front desk. I answer from a set of rules.",
+  },
+  {
+    intent: "help",
+    patterns: ["\\bhelp\\b", "\\bwhat can (you|i) (do|ask|say)\\b", "\\b(menu|options)\\b", "^0#?$"],
+    say: "You can ask me a question, leave a message, or say goodbye.",
+  },
+  {
+    intent: "greeting",
+    patterns: ["^(hi|hello|hey|good (morning|afternoon|evening|day)|greetings)\\b"],
+    say: "Hello! How can I help you?",
+  },
 ];

@@ -6,9 +6,9 @@ import { RE2JS } from "re2js";
 import type { Rule, SettingProblem } from "#contracts/provider_options.ts";
 
 /** Text that patterns see: longer input is cut. With the program sizes this bounds the time of a turn. */
-export const matchedCharsMax = 1000;
+export const matchedCharsMax = 500;
 const programSizeMax = 1000;
-const programSizeSumMax = 10_000;
+const programSizeSumMax = 20_000;
 
 export interface PatternMatch {
   /** The first group that took part, else the whole match. */
@@ -62,8 +62,13 @@ export function checkRulePatterns(rules: readonly Rule[]): SettingProblem[] {
   let sizeSum = 0;
   const check = (path: string, pattern: string): void => {
     const size = programSizeOf(pattern);
-    if (typeof size === "string") problems.push({ path, message: `Expected a regular expression (RE2 syntax): ${size}` });
-    else if (size > programSizeMax) problems.push({ path, message: `Expected a pattern with smaller repeat counts: it expands to ${size} steps of at most ${programSizeMax}` });
+    if (typeof size === "string")
+      problems.push({ path, message: `Expected a regular expression (RE2 syntax): ${size}` });
+    else if (size > programSizeMax)
+      problems.push({
+        path,
+        message: `Expected a pattern with smaller repeat counts: it expands to ${size} steps of at most ${programSizeMax}`,
+      });
     else sizeSum += size;
   };
   for (const [i, rule] of rules.entries()) {
@@ -73,7 +78,10 @@ export function checkRulePatterns(rules: readonly Rule[]): SettingProblem[] {
     }
   }
   if (sizeSum > programSizeSumMax) {
-    problems.push({ path: "llm.options.rules", message: `Expected simpler patterns: all of them expand to ${sizeSum} steps of at most ${programSizeSumMax}` });
+    problems.push({
+      path: "llm.options.rules",
+      message: `Expected simpler patterns: all of them expand to ${sizeSum} steps of at most ${programSizeSumMax}`,
+    });
   }
   return problems;
 }

@@ -18,7 +18,12 @@ export function createScriptedModel(settings: ModelSettings, deps: WaitDeps = re
       const calls = options.tool_calls.filter((call) => call.turn === request.turnIndex + 1);
       if (calls.length > 0 && asked?.role !== "tool") {
         for (const [i, call] of calls.entries()) {
-          yield { kind: "tool_call", id: `call_${call.turn}_${i + 1}`, name: call.name, arguments: call.arguments ?? {} };
+          yield {
+            kind: "tool_call",
+            id: `call_${call.turn}_${i + 1}`,
+            name: call.name,
+            arguments: call.arguments ?? {},
+          };
         }
         yield { kind: "usage", prompt, completion: calls.length, cached: 0 };
         return;

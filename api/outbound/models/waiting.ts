@@ -43,9 +43,15 @@ export interface Faults {
  * @param turnIndex 0, 1, 2 …
  * @throws ProviderError on a turn of `fail_on`
  */
-export async function passFaults(stage: Stage, faults: Faults, turnIndex: number, signal: AbortSignal): Promise<boolean> {
+export async function passFaults(
+  stage: Stage,
+  faults: Faults,
+  turnIndex: number,
+  signal: AbortSignal,
+): Promise<boolean> {
   const turn = turnIndex + 1;
-  if (faults.fail_on.includes(turn)) throw new ProviderError(stage, `Turn ${turn} is listed in ${stage}.options.fail_on`);
+  if (faults.fail_on.includes(turn))
+    throw new ProviderError(stage, `Turn ${turn} is listed in ${stage}.options.fail_on`);
   if (!faults.hang_on.includes(turn)) return !signal.aborted;
   await aborted(signal);
   return false;

@@ -1,0 +1,51 @@
+/** `rules`: the embedded agent. Intents by patterns, slots over several turns, tool calls, templates; no vendor. */
+import { completeOptions, RulesOptions } from "#contracts/provider_options.ts";
+import type { ModelSettings } from "#contracts/voice_agent.ts";
+import { checkModelSettings } from "./check_settings.ts";
+import { defaultRules } from "./default_rules.ts";
+import type { LanguageModel } from "./language_model.ts";
+import { countTokens, wordsOf } from "./reply_text.ts";
+import { answerTo, type DialogState, endCallTool } from "./rules_answer.ts";
+import { passFaults } from "./waiting.ts";
+
+/** @throws Error when the options do not fit `RulesOptions` or hold a pattern that RE2 refuses */
+export function createRulesModel(settings: ModelSettings): LanguageModel {
+  const problem = checkModelSettings("llm", settings)[0];
+  if (problem) throw new Error(`Cannot use provider rules: ${problem.path}: ${problem.message}`);
+  const options = completeOptions(RulesOptions, settings.options);
+  const book = { rules: options.rules.length > 0 ? options.rules : defaultRules, fallback: options.fallback };
+
+  // A turn may be asked for again (its text grew, or a tool answered): it starts from where it started before.
+  let turnIndex = -1;
+  let before: DialogState = {};
+  let after: DialogState = {};
+
+  return {
+    async *reply(request, signal) {
+      if (!(await passFaults("llm", options, request.turnIndex, signal))) return;
+      const isToolResult = request.history.at(-1)?.role === "tool";
+      if (!isToolResult) {
+        before = request.turnIndex === turnIndex ? before : after;
+        turnIndex = request.turnIndex;
+      }
+      const answer = answerTo(book, isToolResult ? after : before, request);
+      after = answer.state;
+
+      const call = answer.tool && {
+        kind: "tool_call" as const,
+        id: `call_${request.turnIndex + 1}_${answer.tool.name}`,
+        name: answer.tool.name,
+        arguments: answer.tool.arguments,
+      };
+      if (call && call.name !== endCallTool) yield call;
+      for (const word of wordsOf(answer.say)) {
+        if (signal.aborted) return;
+        yield { kind: "text", text: word };
+      }
+      if (call?.name === endCallTool) yield call;
+      const prompt = countTokens(request.history.at(-1)?.text ?? "");
+      yield { kind: "usage", prompt, completion: countTokens(answer.say), cached: 0 };
+    },
+    close() {},
+  };
+}
