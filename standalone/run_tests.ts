@@ -1,0 +1,65 @@
+/**
+ * `npm test`: starts what the tests need (a Postgres, and a Redis where the machine has one), runs
+ * every `*.test.ts`, prints what was skipped and why, and ends what it started.
+ *
+ *     npm test                          everything
+ *     npm test -- media gateway/calls   the files whose path contains one of these
+ *     npm test -- --no-skips            a skipped test is a failure (CI)
+ */
+import { randomBytes } from "node:crypto";
+import { readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, sep } from "node:path";
+import { run } from "node:test";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { startEmbeddedPostgres } from "./embedded_postgres.ts";
+import { startTestRedis } from "./test_redis.ts";
+import { reportTests } from "./test_report.ts";
+
+/** Files at a time; each is a process of its own. */
+const concurrency = 2;
+/** A file that hangs fails after this, instead of the run hanging with it. */
+const fileMsMax = 300_000;
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const { values: flags, positionals: filters } = parseArgs({
+  allowPositionals: true,
+  options: { "no-skips": { type: "boolean", default: false } },
+});
+const files = testFiles(filters);
+if (files.length === 0) {
+  console.error(`No test file matches ${filters.join(", ") || "**/*.test.ts"}.`);
+  process.exit(1);
+}
+
+const dataDir = join(tmpdir(), `frontdesk-test-${randomBytes(6).toString("hex")}`);
+const database = await startEmbeddedPostgres({ dataDir, durable: false });
+const redis = await startTestRedis();
+process.env.TEST_DATABASE_URL = database.url;
+if (redis) process.env.TEST_REDIS_URL = redis.url;
+
+const interrupted = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => interrupted.abort());
+
+try {
+  // The files run as this process was started: with tsx.
+  const events = run({ files, concurrency, timeout: fileMsMax, signal: interrupted.signal });
+  const verdict = await reportTests(events, process.stdout, root);
+  if (flags["no-skips"] && verdict.skipped > 0) console.error("Failed: nothing may be skipped here.");
+  const passed = verdict.passed && !(flags["no-skips"] && verdict.skipped > 0) && !interrupted.signal.aborted;
+  process.exitCode = passed ? 0 : 1;
+} finally {
+  await redis?.stop();
+  await database.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+}
+
+function testFiles(filters: readonly string[]): string[] {
+  return readdirSync(root, { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".test.ts") && !/(^|[\\/])(node_modules|\.[^\\/]+)[\\/]/.test(path))
+    .map((path) => path.split(sep).join("/"))
+    .filter((path) => filters.length === 0 || filters.some((filter) => path.includes(filter)))
+    .sort()
+    .map((path) => join(root, path));
+}
