@@ -7,6 +7,7 @@ import { createEchoModel } from "#outbound/models/echo_model.ts";
 import { createRulesModel } from "#outbound/models/rules_model.ts";
 import { createScriptedModel } from "#outbound/models/scripted_model.ts";
 import { createEchoStt, createEchoTts } from "./echo.ts";
+import { closeFlite, createFliteTts, warmUpFlite } from "./flite.ts";
 import type { LanguageModel, ProviderFactory, SpeechToText, TextToSpeech, WaitDeps } from "./provider.ts";
 import { createScriptedStt } from "./scripted_stt.ts";
 import { createScriptedTts } from "./scripted_tts.ts";
@@ -31,7 +32,11 @@ export const llmFactories = factories<LanguageModel>("llm", {
   echo: createEchoModel,
   scripted: createScriptedModel,
 });
-export const ttsFactories = factories<TextToSpeech>("tts", { echo: createEchoTts, scripted: createScriptedTts });
+export const ttsFactories = factories<TextToSpeech>("tts", {
+  flite: createFliteTts,
+  echo: createEchoTts,
+  scripted: createScriptedTts,
+});
 
 /** @throws Error for a provider that is not built or options that do not fit it */
 export function createStt(settings: ModelSettings, deps?: WaitDeps): SpeechToText {
@@ -62,4 +67,11 @@ function factoryOf<Stage>(
 }
 
 /** Loads what the first call would otherwise wait for. Call once in each thread that serves calls. */
-export async function warmUp(): Promise<void> {}
+export function warmUp(): Promise<void> {
+  return warmUpFlite();
+}
+
+/** Stops the threads that the providers of this thread run. */
+export function closeProviders(): Promise<void> {
+  return closeFlite();
+}
