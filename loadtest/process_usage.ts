@@ -1,0 +1,34 @@
+/** CPU time and memory of another process, read from /proc (Linux; undefined elsewhere or when it is gone). */
+import { readFile } from "node:fs/promises";
+
+export interface ProcessUsage {
+  /** User and system time of all its threads since it started. */
+  cpuMs: number;
+  rssBytes: number;
+}
+
+/** USER_HZ: the kernel gives times to programs in hundredths of a second on every architecture that Node runs on. */
+const tickMs = 10;
+
+/** Parses `/proc/PID/stat` (proc(5)): fields 14 and 15 are times, counted behind the name's last parenthesis. */
+export function cpuMsOf(stat: string): number {
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * tickMs;
+}
+
+/** Parses `/proc/PID/status`: the line `VmRSS:  12345 kB`. */
+export function rssBytesOf(status: string): number {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
+}
+
+export async function processUsage(pid: number): Promise<ProcessUsage | undefined> {
+  try {
+    const [stat, status] = await Promise.all([
+      readFile(`/proc/${pid}/stat`, "utf8"),
+      readFile(`/proc/${pid}/status`, "utf8"),
+    ]);
+    return { cpuMs: cpuMsOf(stat), rssBytes: rssBytesOf(status) };
+  } catch {
+    return undefined;
+  }
+}
