@@ -1,0 +1,105 @@
+/**
+ * The conversation as it grows: partial texts replace each other, an interrupted answer shows what
+ * was heard and strikes the rest. Finished lines are also announced to screen readers, once.
+ */
+import { element } from "./dom.js";
+
+const speakers = { user: "You", agent: "Agent" };
+
+export class TranscriptView {
+  /** @param {HTMLElement} list @param {HTMLElement} announcer an aria-live region */
+  constructor(list, announcer) {
+    this.list = list;
+    this.announcer = announcer;
+    this.clear();
+  }
+
+  clear() {
+    this.list.replaceChildren();
+    this.announcer.replaceChildren();
+    /** @type {Map<string, {node: HTMLElement, words: HTMLElement, note: HTMLElement, role: string, turnId: string, text: string, announced: boolean}>} */
+    this.items = new Map();
+    this.utteranceTurns = new Map();
+  }
+
+  /** Agent's name, as the lines show it. */
+  set agentName(name) {
+    this.names = { ...speakers, agent: name };
+  }
+
+  take(message) {
+    if (message.type === "transcript") this.say(message);
+    else if (message.type === "agent_speech_started") this.utteranceTurns.set(message.utterance_id, message.turn_id);
+    else if (message.type === "truncated") this.correct(message);
+  }
+
+  say(message) {
+    const follows = this.isAtEnd();
+    const item = this.items.get(message.item_id) ?? this.add(message);
+    item.text = message.text ?? item.text + (message.delta ?? "");
+    item.words.textContent = item.text;
+    item.node.classList.toggle("partial", !message.final);
+    if (message.final && !item.announced && item.text) {
+      item.announced = true;
+      this.announce(`${this.nameOf(message.role)}: ${item.text}`);
+    }
+    if (follows) this.scrollToEnd();
+  }
+
+  /** What was really heard of an utterance that was cut off. */
+  correct({ utterance_id, spoken_text, full_text }) {
+    const item = this.itemSaying(this.utteranceTurns.get(utterance_id), full_text);
+    if (!item) return;
+    const unheard = full_text.startsWith(spoken_text) ? full_text.slice(spoken_text.length) : "";
+    const heard = spoken_text.trimEnd();
+    item.words.replaceChildren(heard, ...(unheard.trim() ? [" ", element("del", {}, unheard.trim())] : []));
+    item.note.textContent = heard ? "interrupted" : "interrupted before it was heard";
+    item.node.classList.add("interrupted");
+    this.announce(`${this.nameOf("agent")} was interrupted after: ${heard || "nothing"}`);
+  }
+
+  /** A line of the page's own, for example that the link was lost. */
+  remark(text) {
+    const follows = this.isAtEnd();
+    this.list.append(element("li", { class: "remark" }, text));
+    this.announce(text);
+    if (follows) this.scrollToEnd();
+  }
+
+  add({ item_id, role, turn_id }) {
+    const words = element("p", { class: "words" });
+    const note = element("span", { class: "note" });
+    const who = element("span", { class: "who" }, this.nameOf(role));
+    const node = element("li", { class: `line ${role}` }, element("div", { class: "byline" }, who, note), words);
+    const item = { node, words, note, role, turnId: turn_id, text: "", announced: false };
+    this.items.set(item_id, item);
+    this.list.append(node);
+    return item;
+  }
+
+  itemSaying(turnId, text) {
+    const spoken = [...this.items.values()].filter((item) => item.role === "agent").reverse();
+    const ofTurn = spoken.filter((item) => item.turnId === turnId);
+    return ofTurn.find((item) => item.text.trim() === text.trim()) ?? ofTurn[0] ?? spoken[0];
+  }
+
+  nameOf(role) {
+    return (this.names ?? speakers)[role] ?? role;
+  }
+
+  announce(text) {
+    this.announcer.append(element("p", {}, text));
+    while (this.announcer.childElementCount > 20) this.announcer.firstElementChild.remove();
+  }
+
+  /** A reader who has scrolled back is left alone. */
+  isAtEnd() {
+    const { scrollHeight, scrollTop, clientHeight } = this.list.parentElement;
+    return scrollHeight - scrollTop - clientHeight < 40;
+  }
+
+  scrollToEnd() {
+    const box = this.list.parentElement;
+    box.scrollTop = box.scrollHeight;
+  }
+}
