@@ -33,11 +33,14 @@ export const OpenedCall = Type.Object({
   organization_id: Type.String(),
   /** Complete: defaults filled in, `variables` rendered, overrides merged. */
   config: Type.Unsafe<CallConfig>(Type.Object({}, { additionalProperties: true })),
-  input_format: AudioFormat,
-  output_format: AudioFormat,
+  input_format: Type.Unsafe<AudioFormat>(AudioFormat),
+  output_format: Type.Unsafe<AudioFormat>(AudioFormat),
   client_buffer_ms: Type.Integer(),
   initial_messages: Type.Array(
-    Type.Object({ role: Type.Unsafe<"user" | "agent">({ type: "string", enum: ["user", "agent"] }), text: Type.String() }),
+    Type.Object({
+      role: Type.Unsafe<"user" | "agent">({ type: "string", enum: ["user", "agent"] }),
+      text: Type.String(),
+    }),
   ),
 });
 export type OpenedCall = Static<typeof OpenedCall>;

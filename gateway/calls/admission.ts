@@ -1,0 +1,206 @@
+/**
+ * Who may connect, in this order, each refusal a flat `{code}`:
+ *
+ *     parse → 404 not_found · 410 expired | consumed · 400 bad_subprotocol · 403 forbidden_origin
+ *       → slot, else 503 capacity (the reservation untouched)
+ *       → reservation taken on the bus, else the slot back and 410
+ *       → opened at the api, else the slot back: 503 (and the reservation back), 404 or 410
+ *       → 101
+ *
+ * The slot is counted in the process, the reservation is taken once on the bus, and the api opens a
+ * call once whatever the bus forgets. A client that goes away in between leaves no slot taken.
+ */
+import type { Bus } from "#bus/bus.ts";
+import type { OpenedCall } from "#contracts/internal_calls.ts";
+import { type RefusalCode, refusals } from "#contracts/voice_protocol.ts";
+import { MediaFullError } from "#media/media_session.ts";
+import type { CallsApi } from "../api_client.ts";
+import type { Log } from "../log.ts";
+import type { GatewayMetrics } from "../metrics.ts";
+import type { HttpResponse, ResponseHeaders, UpgradeRequest } from "../transport/transport.ts";
+import { Call, type CallDeps } from "./call.ts";
+import type { CallRegistry } from "./call_registry.ts";
+import type { CallReporter } from "./call_reporter.ts";
+import type { CallSlots, Slot } from "./call_slots.ts";
+import { isOriginAllowed, lastSeqOf, parseCallPath, subprotocolFor } from "./call_url.ts";
+import { findReservation, preflightState, refusalFor } from "./reservation_lookup.ts";
+
+export interface AdmissionDeps {
+  gatewayId: string;
+  bus: Bus;
+  api: CallsApi;
+  slots: CallSlots;
+  registry: CallRegistry;
+  reporter: CallReporter;
+  metrics: GatewayMetrics;
+  call: CallDeps;
+  log: Log;
+  isDraining(): boolean;
+  nowMs(): number;
+  /** From 0 to 1, to spread those who come back. */
+  random(): number;
+}
+
+export interface Admission {
+  upgrade(upgrade: UpgradeRequest): Promise<void>;
+  /** `GET` without Upgrade: browsers cannot see why an upgrade was refused. */
+  preflight(path: string, response: HttpResponse): Promise<void>;
+}
+
+/** A refusal on the way to a call. */
+interface Refusal {
+  code: RefusalCode;
+}
+
+export function createAdmission(deps: AdmissionDeps): Admission {
+  const { api, bus, log, metrics, registry, reporter, slots } = deps;
+
+  function refuse(upgrade: UpgradeRequest, { code }: Refusal): void {
+    metrics.refused(code);
+    upgrade.refuse(refusals[code], headersFor(code), JSON.stringify({ code }));
+  }
+
+  function headersFor(code: RefusalCode): ResponseHeaders {
+    const headers: [string, string][] = [
+      ["content-type", "application/json"],
+      ["cache-control", "no-store"],
+    ];
+    if (refusals[code] === 503) headers.push(["retry-after", String(1 + Math.floor(deps.random() * 5))]);
+    if (code === "capacity" && deps.isDraining()) headers.push(["x-reason", "draining"]);
+    return headers;
+  }
+
+  async function admit(upgrade: UpgradeRequest, callId: string, secret: string): Promise<Refusal | undefined> {
+    const { head } = upgrade;
+    const startedAtMs = deps.nowMs();
+    const known = await findReservation(bus, api, callId);
+    const refusal = refusalFor(known, secret, deps.nowMs());
+    if (refusal || !known) return { code: refusal ?? "not_found" };
+    const subprotocol = subprotocolFor(head.headers["sec-websocket-protocol"]);
+    if (!subprotocol.ok) return { code: "bad_subprotocol" };
+    if (!isOriginAllowed(head.headers.origin, known.reservation.allowed_origins)) return { code: "forbidden_origin" };
+    if (head.signal.aborted) return undefined;
+
+    const slot = deps.isDraining() ? undefined : slots.take();
+    if (!slot) return { code: "capacity" };
+    let call: Call | undefined;
+    try {
+      const opened = await takeAndOpen(callId, head.signal);
+      if ("code" in opened) return opened;
+      call = begin(opened, slot);
+      if (!call) return { code: "unavailable" };
+      if (!connect(call, upgrade, subprotocol.chosen)) {
+        call.end("client_hangup");
+        return undefined;
+      }
+      metrics.admitted(deps.nowMs() - startedAtMs);
+      return undefined;
+    } finally {
+      // From here on the call gives it back.
+      if (!call) slot.release();
+    }
+  }
+
+  /** Takes the reservation and opens the call; gives the reservation back where the caller is not at fault. */
+  async function takeAndOpen(callId: string, signal: AbortSignal): Promise<OpenedCall | Refusal> {
+    let taken = await bus.takeReservation(callId);
+    if (taken === "unknown" && (await findReservation(bus, api, callId))) taken = await bus.takeReservation(callId);
+    if (taken === "unknown") return { code: "not_found" };
+    if (taken !== "taken") return { code: taken };
+    if (signal.aborted) {
+      await bus.restoreReservation(callId);
+      return { code: "unavailable" };
+    }
+    try {
+      const result = await api.openCall(callId, deps.gatewayId);
+      if (result.kind === "refused") return { code: result.code };
+      if (!signal.aborted) return result.call;
+      reporter.opened(callId);
+      reporter.ended(callId, { reason: "client_hangup", duration_ms: 0 });
+      return { code: "unavailable" };
+    } catch (error) {
+      await bus.restoreReservation(callId);
+      throw error;
+    }
+  }
+
+  /** The session of an opened call; undefined when no media thread can take it. */
+  function begin(opened: OpenedCall, slot: Slot): Call | undefined {
+    reporter.opened(opened.call_id);
+    try {
+      const call = new Call(opened, slot, deps.call);
+      registry.add(call);
+      return call;
+    } catch (error) {
+      const isFull = error instanceof MediaFullError;
+      log.error({ err: error, call_id: opened.call_id }, "cannot begin a call");
+      const error_code = isFull ? "media_full" : "internal";
+      reporter.ended(opened.call_id, { reason: "error", duration_ms: 0, error_code });
+      return undefined;
+    }
+  }
+
+  function connect(call: Call, upgrade: UpgradeRequest, subprotocol: string): boolean {
+    const events = call.socketEvents();
+    const socket = upgrade.accept(events, subprotocol);
+    if (!socket) return false;
+    events.socket = socket;
+    call.start(socket);
+    return true;
+  }
+
+  function resume(upgrade: UpgradeRequest, callId: string, token: string): Refusal | undefined {
+    const lastSeq = lastSeqOf(upgrade.head.query);
+    if (lastSeq === undefined) return { code: "bad_request" };
+    const subprotocol = subprotocolFor(upgrade.head.headers["sec-websocket-protocol"]);
+    if (!subprotocol.ok) return { code: "bad_subprotocol" };
+    if (upgrade.head.signal.aborted) return undefined;
+    const call = registry.get(callId);
+    if (!call?.takeResumeToken(token)) return { code: "not_found" };
+    const events = call.socketEvents();
+    const socket = upgrade.accept(events, subprotocol.chosen);
+    if (!socket) return undefined;
+    events.socket = socket;
+    call.resumeOn(socket, lastSeq);
+    metrics.resumed();
+    return undefined;
+  }
+
+  return {
+    async upgrade(upgrade) {
+      const path = parseCallPath(upgrade.head.path);
+      if (!path) return refuse(upgrade, { code: "not_found" });
+      try {
+        const refusal =
+          path.kind === "resume"
+            ? resume(upgrade, path.callId, path.token)
+            : await admit(upgrade, path.callId, path.secret);
+        if (refusal) refuse(upgrade, refusal);
+      } catch (error) {
+        log.warn({ err: error, call_id: path.callId }, "cannot admit a call");
+        refuse(upgrade, { code: "unavailable" });
+      }
+    },
+
+    async preflight(path, response) {
+      const answer = (status: number, body: object, headers: ResponseHeaders = headersFor("not_found")) =>
+        response.send(status, [...headers, ["access-control-allow-origin", "*"]], JSON.stringify(body));
+      const parsed = parseCallPath(path);
+      if (parsed?.kind !== "call") return answer(404, { code: "not_found" });
+      try {
+        const known = await findReservation(bus, api, parsed.callId);
+        if (!known || refusalFor(known, parsed.secret, deps.nowMs()) === "not_found") {
+          return answer(404, { code: "not_found" });
+        }
+        const isLiveHere = registry.get(parsed.callId) !== undefined;
+        // The bus knows that it was taken; what became of it the api knows.
+        const taken = known.consumed && !isLiveHere ? await api.getCall(parsed.callId) : undefined;
+        const state = preflightState(taken ? { reservation: taken, consumed: true } : known, isLiveHere, deps.nowMs());
+        answer(200, { state, capacity: !deps.isDraining() && slots.inUse < slots.total });
+      } catch (error) {
+        log.warn({ err: error, call_id: parsed.callId }, "cannot look up a call");
+        answer(503, { code: "unavailable" }, headersFor("unavailable"));
+      }
+    },
+  };
+}

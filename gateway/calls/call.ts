@@ -1,0 +1,370 @@
+/**
+ * One call: a media session, and the link to its client, which may be lost and come back.
+ *
+ *     live ──lost link──► lost ──resume──► live      (30 s, the slot is held)
+ *       │                  │
+ *       └──── end(…) ──────┴─► ending ──session ended──► ended
+ *
+ * A call is told the time by `tick` (audio path) and `tock` (once a second); it owns no timer.
+ */
+import { frameMsFor } from "#contracts/audio_format.ts";
+import type { CallEnd, CallProgress } from "#contracts/call_record.ts";
+import type { OpenedCall } from "#contracts/internal_calls.ts";
+import {
+  type ClientMessage,
+  type CloseReason,
+  closeCodes,
+  type EndReason,
+  type Usage,
+  voiceLimits,
+  voiceProtocol,
+} from "#contracts/voice_protocol.ts";
+import type { MediaHost, MediaSession, SessionMessage, SessionSink } from "#media/media_session.ts";
+import type { SocketEnd, SocketEvents, TransportSocket } from "../transport/transport.ts";
+import { CallInput, type InputListener } from "./call_input.ts";
+import { CallOutbound } from "./call_outbound.ts";
+import type { Slot } from "./call_slots.ts";
+import { resumeUrlFor } from "./call_url.ts";
+import type { PacingEvent } from "./input_pacing.ts";
+import { LinkKeepalive } from "./link_keepalive.ts";
+import { ResumeToken } from "./resume_token.ts";
+
+export interface CallDeps {
+  nowMs(): number;
+  newToken(): string;
+  media: MediaHost;
+  /** `http(s)://` address of this very process. */
+  gatewayPublicUrl: string;
+  /** Growth of the record; and, once, its end. */
+  onProgress(callId: string, progress: Omit<CallProgress, "call_id">): void;
+  onEnded(call: Call, end: CallEnd): void;
+}
+
+/** How long a session may take to end before the call ends without it. */
+const endingMsMax = 5000;
+
+const closeReasonFor: Readonly<Record<EndReason, CloseReason>> = {
+  client_hangup: "normal",
+  agent_hangup: "normal",
+  transferred: "normal",
+  max_duration: "max_duration",
+  idle_timeout: "idle_timeout",
+  error: "internal",
+  drained: "drained",
+  superseded: "superseded",
+};
+
+const noUsage: Usage = {
+  input_audio_ms: 0,
+  output_audio_ms: 0,
+  llm: { prompt: 0, completion: 0, cached: 0 },
+  tts_characters: 0,
+  stt_ms: 0,
+  tool_calls: 0,
+};
+
+export class Call {
+  readonly callId: string;
+  private readonly opened: OpenedCall;
+  private readonly deps: CallDeps;
+  private readonly slot: Slot;
+  private readonly session: MediaSession;
+  private readonly outbound: CallOutbound;
+  private readonly input: CallInput;
+  private readonly keepalive = new LinkKeepalive();
+  private readonly resumeToken: ResumeToken;
+  private readonly startedAtMs: number;
+  private state: "live" | "lost" | "ending" | "ended" = "live";
+  private socket: TransportSocket | undefined;
+  private lostAtMs = 0;
+  private endingSinceMs: number | undefined;
+  private closeReason: CloseReason | undefined;
+  private reportedUnsentMs = 0;
+  private isDraining = false;
+  private usage: Usage = noUsage;
+
+  /** Opens the session; nothing is sent before `start`. @throws MediaFullError */
+  constructor(opened: OpenedCall, slot: Slot, deps: CallDeps) {
+    this.callId = opened.call_id;
+    this.opened = opened;
+    this.deps = deps;
+    this.slot = slot;
+    this.startedAtMs = deps.nowMs();
+    this.outbound = new CallOutbound(opened.output_format);
+    this.resumeToken = new ResumeToken(deps.newToken);
+    this.session = deps.media.open(
+      {
+        callId: opened.call_id,
+        config: opened.config,
+        inputFormat: opened.input_format,
+        outputFormat: opened.output_format,
+        clientBufferMs: opened.client_buffer_ms,
+        initialMessages: opened.initial_messages,
+      },
+      this.sink(),
+    );
+    this.input = new CallInput({
+      nowMs: this.startedAtMs,
+      format: opened.input_format,
+      session: this.session,
+      listener: this.inputListener(),
+    });
+  }
+
+  get isOver(): boolean {
+    return this.state === "ending" || this.state === "ended";
+  }
+
+  /** Whether `tick` has work to do. */
+  get needsTicks(): boolean {
+    return this.outbound.isBacklogged || this.input.isWaiting || this.reportedUnsentMs > 0;
+  }
+
+  /** What a new socket of this call reports to. To be followed by `start` or `resumeOn`. */
+  socketEvents(): SocketEvents & { socket?: TransportSocket } {
+    const isCurrent = () => events.socket !== undefined && events.socket === this.socket;
+    const events: SocketEvents & { socket?: TransportSocket } = {
+      onText: (text) => {
+        if (isCurrent() && !this.isOver) this.input.text(this.deps.nowMs(), text);
+      },
+      onBinary: (bytes) => {
+        if (isCurrent() && !this.isOver) this.input.binary(this.deps.nowMs(), bytes);
+      },
+      onOversized: () => {
+        if (isCurrent()) this.fail("too_big");
+      },
+      onFrame: () => {
+        if (isCurrent()) this.keepalive.frame(this.deps.nowMs());
+      },
+      onDrain: () => {
+        if (isCurrent()) this.tick(this.deps.nowMs());
+      },
+      onEnd: (end) => {
+        if (isCurrent()) this.linkEnded(end);
+      },
+    };
+    return events;
+  }
+
+  /** The first socket is there: `call_started`, then what the session has said meanwhile. */
+  start(socket: TransportSocket): void {
+    const nowMs = this.deps.nowMs();
+    if (this.state === "ended") return socket.close(closeCodes.internal.code, "internal");
+    this.outbound.start(nowMs);
+    this.connect(socket, nowMs);
+    socket.batch(() => {
+      this.sendStarted(nowMs);
+      this.outbound.flush(nowMs);
+    });
+  }
+
+  /** Whether `token` is this call's current one; from then on it is used up. */
+  takeResumeToken(token: string): boolean {
+    return !this.isOver && !this.isDraining && this.resumeToken.take(token);
+  }
+
+  /** A client is back: replay, a `call_started` with the next token, then the talk goes on. */
+  resumeOn(socket: TransportSocket, lastSeq: number): void {
+    const nowMs = this.deps.nowMs();
+    const wasLost = this.state === "lost";
+    const old = this.socket;
+    this.socket = undefined;
+    old?.close(closeCodes.superseded.code, "superseded");
+    this.state = "live";
+    this.connect(socket, nowMs);
+    socket.batch(() => {
+      const missed = this.outbound.replay(lastSeq);
+      this.sendStarted(nowMs);
+      if (missed > 0) this.warn("events_lost", `${missed} messages are no longer held for replay`);
+      this.outbound.flush(nowMs);
+    });
+    if (wasLost) this.session.resume();
+  }
+
+  /** A client message that came over the api, already checked against its schema there. */
+  control(message: ClientMessage): void {
+    if (!this.isOver) this.input.text(this.deps.nowMs(), JSON.stringify(message));
+  }
+
+  /** The process goes away at `deadline`. */
+  drain(deadline: Date): void {
+    if (this.isOver) return;
+    this.isDraining = true;
+    if (this.state === "lost") return this.end("error", { errorCode: "link_lost" });
+    this.outbound.sendNow(this.deps.nowMs(), { type: "draining", deadline: deadline.toISOString(), resume: false });
+  }
+
+  /** Ends the call; its last message and the record follow when the session has ended. Idempotent. */
+  end(reason: EndReason, options: { close?: CloseReason; errorCode?: string } = {}): void {
+    if (this.isOver) return;
+    this.state = "ending";
+    this.endingSinceMs = this.deps.nowMs();
+    this.closeReason = options.close;
+    if (options.errorCode === undefined) this.session.end(reason);
+    else this.session.end(reason, options.errorCode);
+  }
+
+  /** Every few milliseconds while `needsTicks`. */
+  tick(nowMs: number): void {
+    if (this.state === "ended") return;
+    if (this.input.isWaiting) this.input.drain(nowMs);
+    this.outbound.flush(nowMs);
+    const unsentMs = Math.round(this.outbound.unsentMs());
+    if (unsentMs !== this.reportedUnsentMs) {
+      this.reportedUnsentMs = unsentMs;
+      this.session.reportUnsent(unsentMs);
+    }
+    if (this.isOver) return;
+    const isSlow = this.state === "live" && this.outbound.isTooSlow(nowMs, this.keepalive.frameAtMs);
+    if (isSlow || this.outbound.isOverfull) this.fail("slow_consumer");
+  }
+
+  /** Once a second. */
+  tock(nowMs: number): void {
+    if (this.endingSinceMs !== undefined && nowMs - this.endingSinceMs > endingMsMax) {
+      return this.finish(
+        { reason: "error", duration_ms: nowMs - this.startedAtMs, error_code: "session_stuck" },
+        this.usage,
+      );
+    }
+    if (this.state === "lost" && nowMs - this.lostAtMs >= voiceLimits.resumeWindowS * 1000) {
+      return this.end("error", { errorCode: "link_lost" });
+    }
+    if (this.state !== "live" || !this.socket) return;
+    this.tick(nowMs);
+    const due = this.keepalive.due(nowMs);
+    if (due === "ping") this.socket.ping();
+    if (due === "dead") this.linkLost();
+  }
+
+  private connect(socket: TransportSocket, nowMs: number): void {
+    this.socket = socket;
+    this.keepalive.start(nowMs);
+    this.outbound.attach(socket);
+  }
+
+  private sendStarted(nowMs: number): void {
+    const { opened } = this;
+    const token = this.resumeToken.next();
+    const { max_call_duration_s, idle_timeout_s } = opened.config.advanced;
+    this.outbound.sendNow(nowMs, {
+      type: "call_started",
+      call_id: opened.call_id,
+      agent_id: opened.agent_id,
+      protocol: voiceProtocol,
+      input: opened.input_format,
+      output: { ...opened.output_format, frame_ms: frameMsFor(opened.output_format) },
+      limits: { max_call_duration_s, idle_timeout_s, max_message_bytes: voiceLimits.messageBytesMax },
+      keepalive: { ping_interval_s: voiceLimits.pingIntervalS },
+      resume: {
+        url: resumeUrlFor(this.deps.gatewayPublicUrl, opened.call_id, token),
+        token,
+        window_s: voiceLimits.resumeWindowS,
+      },
+    });
+  }
+
+  private linkEnded(end: SocketEnd): void {
+    if (end.kind === "lost") return this.linkLost();
+    this.disconnect();
+    if (end.kind === "violation") return this.end("error", { errorCode: end.violation });
+    // A close frame is a hang-up, whatever its code: the slot is free at once.
+    this.slot.release();
+    this.end("client_hangup");
+  }
+
+  private linkLost(): void {
+    this.disconnect()?.terminate();
+    if (this.isOver) return;
+    if (this.isDraining) return this.end("error", { errorCode: "link_lost" });
+    this.state = "lost";
+    this.lostAtMs = this.deps.nowMs();
+    this.session.pause();
+  }
+
+  private disconnect(): TransportSocket | undefined {
+    const { socket } = this;
+    this.socket = undefined;
+    this.outbound.attach(undefined);
+    return socket;
+  }
+
+  /** The client, or its link, makes going on impossible. */
+  private fail(close: CloseReason): void {
+    this.end("error", { close, errorCode: close });
+  }
+
+  private warn(code: string, message: string): void {
+    this.outbound.sendNow(this.deps.nowMs(), { type: "warning", code, message, fatal: false });
+  }
+
+  private inputListener(): InputListener {
+    return {
+      badMessage: (message, ref) => {
+        const error = { type: "error", code: "bad_message", message, fatal: false } as const;
+        this.outbound.sendNow(this.deps.nowMs(), ref === undefined ? error : { ...error, ref });
+      },
+      abused: () => this.fail("policy"),
+      audioInTextOnlyCall: () => this.fail("unsupported_data"),
+      ping: (timestamp) => {
+        const pong = { type: "pong", server_time: new Date(this.deps.nowMs()).toISOString() } as const;
+        this.outbound.sendNow(this.deps.nowMs(), timestamp === undefined ? pong : { ...pong, timestamp });
+      },
+      hangUp: (message) => {
+        if (message.message) return;
+        this.slot.release();
+        this.end("client_hangup");
+      },
+      pacing: (event, bufferedMs) => this.paced(event, bufferedMs),
+    };
+  }
+
+  private paced(event: PacingEvent, bufferedMs: number): void {
+    const nowMs = this.deps.nowMs();
+    if (event === "flood") return this.fail("input_flood");
+    if (event === "overrun")
+      return this.warn("input_overrun", "Audio comes faster than it is heard: the oldest is dropped");
+    this.outbound.sendNow(nowMs, { type: "flow", state: event, buffered_ms: bufferedMs });
+  }
+
+  private sink(): SessionSink {
+    return {
+      audio: (frame, durationMs) => {
+        if (this.state !== "ended") this.outbound.audio(this.deps.nowMs(), frame, durationMs);
+      },
+      message: (message: SessionMessage) => {
+        if (this.state !== "ended") this.outbound.message(this.deps.nowMs(), message);
+      },
+      record: (progress) => {
+        if (progress.usage) this.usage = progress.usage;
+        if (this.state !== "ended") this.deps.onProgress(this.callId, progress);
+      },
+      ended: (end, usage) => this.finish(end, usage),
+    };
+  }
+
+  private finish(end: CallEnd, usage: Usage): void {
+    if (this.state === "ended") return;
+    this.state = "ended";
+    const nowMs = this.deps.nowMs();
+    const close = this.closeReason ?? closeReasonFor[end.reason];
+    const socket = this.socket;
+    if (socket) {
+      socket.batch(() => {
+        this.outbound.finish(nowMs, { withAudio: this.closeReason === undefined });
+        if (close !== "slow_consumer") {
+          this.outbound.sendNow(nowMs, {
+            type: "call_ended",
+            reason: end.reason,
+            duration_ms: Math.round(end.duration_ms),
+            usage,
+          });
+        }
+      });
+      this.disconnect();
+      socket.close(closeCodes[close].code, close);
+    }
+    this.slot.release();
+    this.deps.onEnded(this, end);
+  }
+}

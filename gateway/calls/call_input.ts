@@ -1,0 +1,89 @@
+/**
+ * The inbound half of a call: frames and messages from the client become audio and commands for the
+ * session. What the call itself must act on goes to `InputListener`.
+ */
+import type { AudioFormat } from "#contracts/audio_format.ts";
+import { type ClientMessageOf, voiceLimits } from "#contracts/voice_protocol.ts";
+import type { MediaSession, SessionCommand } from "#media/media_session.ts";
+import { audioFromBase64, parseInbound } from "./inbound_message.ts";
+import { audioMsOf, InputPacer, type PacingEvent } from "./input_pacing.ts";
+
+export interface InputListener {
+  badMessage(problem: string, ref: string | undefined): void;
+  /** One bad message too many. */
+  abused(): void;
+  /** A binary frame in a call that declared itself text-only. */
+  audioInTextOnlyCall(): void;
+  ping(timestamp: unknown): void;
+  hangUp(message: ClientMessageOf<"hang_up">): void;
+  pacing(event: PacingEvent, bufferedMs: number): void;
+}
+
+export class CallInput {
+  private readonly format: AudioFormat;
+  private readonly session: MediaSession;
+  private readonly listener: InputListener;
+  private readonly pacer: InputPacer;
+  private badMessages = 0;
+  private isTextOnly = false;
+
+  constructor(options: { nowMs: number; format: AudioFormat; session: MediaSession; listener: InputListener }) {
+    this.format = options.format;
+    this.session = options.session;
+    this.listener = options.listener;
+    this.pacer = new InputPacer(options.nowMs, (bytes, arrivedAtMs) => this.session.audio(bytes, arrivedAtMs));
+  }
+
+  /** Whether audio waits: then `drain` is to be called regularly. */
+  get isWaiting(): boolean {
+    return this.pacer.isWaiting;
+  }
+
+  binary(nowMs: number, bytes: Uint8Array): void {
+    if (this.isTextOnly) return this.listener.audioInTextOnlyCall();
+    if (bytes.byteLength === 0) return;
+    this.reportPacing(this.pacer.push(nowMs, bytes, audioMsOf(this.format, bytes)));
+  }
+
+  drain(nowMs: number): void {
+    this.reportPacing(this.pacer.drain(nowMs));
+  }
+
+  text(nowMs: number, text: string): void {
+    const inbound = parseInbound(text);
+    if (inbound.kind === "ignored") return;
+    if (inbound.kind === "bad") return this.bad(inbound.problem, inbound.ref);
+    const { message } = inbound;
+    switch (message.type) {
+      case "ping":
+        return this.listener.ping(message.timestamp);
+      case "media": {
+        const audio = this.isTextOnly ? undefined : audioFromBase64(message.payload);
+        if (audio) return this.binary(nowMs, audio);
+        return this.bad(this.isTextOnly ? "Expected no audio in a text-only call" : "Expected base64", "media.payload");
+      }
+      case "hang_up":
+        this.command(message);
+        return this.listener.hangUp(message);
+      case "start":
+        this.isTextOnly ||= message.capabilities?.text_only === true;
+        return this.command(message);
+      default:
+        return this.command(message);
+    }
+  }
+
+  private command(command: SessionCommand): void {
+    this.session.command(command);
+  }
+
+  private bad(problem: string, ref: string | undefined): void {
+    this.badMessages += 1;
+    if (this.badMessages >= voiceLimits.badMessagesMax) this.listener.abused();
+    else this.listener.badMessage(problem, ref);
+  }
+
+  private reportPacing(event: PacingEvent | undefined): void {
+    if (event) this.listener.pacing(event, Math.round(this.pacer.bufferedMs));
+  }
+}

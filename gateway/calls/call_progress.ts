@@ -1,0 +1,44 @@
+/** What has been learned of a call since the api last took it. Pure. */
+import type { CallProgress } from "#contracts/call_record.ts";
+
+/** Items or turns that may wait for the api; the oldest go when a call outlasts a long outage. */
+const entriesMax = 2000;
+
+export type ProgressGrowth = Omit<CallProgress, "call_id">;
+
+export class PendingProgress {
+  private items = new Map<string, CallProgress["items"][number]>();
+  private turns = new Map<string, CallProgress["turns"][number]>();
+  private usage: CallProgress["usage"];
+
+  add(growth: ProgressGrowth): void {
+    for (const item of growth.items) upsert(this.items, item.item_id, item);
+    for (const turn of growth.turns) upsert(this.turns, turn.turn_id, turn);
+    if (growth.usage) this.usage = growth.usage;
+  }
+
+  /** Puts back what the api did not take; newer entries win. */
+  putBack(growth: ProgressGrowth): void {
+    const newer = this.take();
+    this.add(growth);
+    this.add(newer);
+  }
+
+  /** Everything that waits; nothing waits afterwards. */
+  take(): ProgressGrowth {
+    const growth: ProgressGrowth = {
+      items: [...this.items.values()],
+      turns: [...this.turns.values()],
+      ...(this.usage && { usage: this.usage }),
+    };
+    this.items = new Map();
+    this.turns = new Map();
+    this.usage = undefined;
+    return growth;
+  }
+}
+
+function upsert<T>(entries: Map<string, T>, id: string, entry: T): void {
+  entries.set(id, entry);
+  if (entries.size > entriesMax) for (const oldest of [...entries.keys()].slice(0, 1)) entries.delete(oldest);
+}

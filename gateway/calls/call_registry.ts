@@ -1,0 +1,66 @@
+/**
+ * The calls of this process, by id, and the one clock that drives them all: 20 ms for what waits in
+ * the audio path, a second for keepalive, resume windows and deadlines.
+ */
+import type { EndReason } from "#contracts/voice_protocol.ts";
+import type { Call } from "./call.ts";
+import type { Clock } from "./clock.ts";
+
+const tickMs = 20;
+const tockMs = 1000;
+
+export class CallRegistry {
+  private readonly calls = new Map<string, Call>();
+  private readonly stopTimers: readonly (() => void)[];
+  private readonly waitingForNone: (() => void)[] = [];
+
+  constructor(clock: Clock) {
+    this.stopTimers = [
+      clock.every(tickMs, () => {
+        const nowMs = clock.nowMs();
+        for (const call of this.calls.values()) if (call.needsTicks) call.tick(nowMs);
+      }),
+      clock.every(tockMs, () => {
+        const nowMs = clock.nowMs();
+        for (const call of this.calls.values()) call.tock(nowMs);
+      }),
+    ];
+  }
+
+  get size(): number {
+    return this.calls.size;
+  }
+
+  get(callId: string): Call | undefined {
+    return this.calls.get(callId);
+  }
+
+  add(call: Call): void {
+    this.calls.set(call.callId, call);
+  }
+
+  remove(call: Call): void {
+    if (this.calls.get(call.callId) === call) this.calls.delete(call.callId);
+    if (this.calls.size > 0) return;
+    for (const resolve of this.waitingForNone.splice(0)) resolve();
+  }
+
+  /** Tells every call that this process goes away. */
+  drain(deadline: Date): void {
+    for (const call of [...this.calls.values()]) call.drain(deadline);
+  }
+
+  endAll(reason: EndReason, options: Parameters<Call["end"]>[1] = {}): void {
+    for (const call of [...this.calls.values()]) call.end(reason, options);
+  }
+
+  /** Resolves when no call is left. */
+  whenEmpty(): Promise<void> {
+    if (this.calls.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.waitingForNone.push(resolve));
+  }
+
+  stop(): void {
+    for (const stop of this.stopTimers) stop();
+  }
+}

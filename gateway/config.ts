@@ -1,0 +1,108 @@
+/** The gateway's environment: the only file of this room that reads it. */
+import { randomBytes } from "node:crypto";
+import { availableParallelism, hostname } from "node:os";
+import { type Static, Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { oneOf } from "#contracts/one_of.ts";
+import { transportChoices } from "./transport/open_transport.ts";
+
+const port = (byDefault: number) => Type.Integer({ minimum: 0, maximum: 65535, default: byDefault });
+const httpUrl = { pattern: "^https?://[^\\s/]+.*$" };
+
+export const GatewayEnvironment = Type.Object({
+  GATEWAY_PORT: port(8080),
+  BIND_ADDRESS: Type.String({ default: "127.0.0.1" }),
+  API_PORT: port(8081),
+  API_URL: Type.Optional(
+    Type.String({ ...httpUrl, description: "where the api is; default http://127.0.0.1:$API_PORT" }),
+  ),
+  PUBLIC_URL: Type.Optional(Type.String({ ...httpUrl, description: "default http://127.0.0.1:$GATEWAY_PORT" })),
+  GATEWAY_PUBLIC_URL: Type.Optional(
+    Type.String({ ...httpUrl, description: "this very process, for resumed calls; default PUBLIC_URL" }),
+  ),
+  GATEWAY_ID: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 100, description: "default: host name and a random part" }),
+  ),
+  APP_DOMAIN: Type.String({ default: "apps.localhost" }),
+  CALL_SLOTS: Type.Integer({ minimum: 0, maximum: 100_000, default: 64 }),
+  MEDIA_THREADS: Type.Optional(Type.Integer({ minimum: 1, maximum: 64, description: "default: one a core" })),
+  TRANSPORT: Type.Unsafe<(typeof transportChoices)[number]>({ ...oneOf(transportChoices), default: "auto" }),
+  DRAIN_TIMEOUT_S: Type.Integer({ minimum: 0, maximum: 86_400, default: 120, description: "seconds" }),
+  DATA_DIR: Type.String({ minLength: 1, default: ".data" }),
+  REDIS_URL: Type.Optional(Type.String({ minLength: 1 })),
+  INTERNAL_SECRET: Type.Optional(Type.String({ minLength: 16 })),
+});
+type GatewayEnvironment = Static<typeof GatewayEnvironment>;
+
+export interface GatewayConfig {
+  gatewayId: string;
+  bindAddress: string;
+  port: number;
+  apiUrl: string;
+  /** What clients dial. Unset (tests on port 0): this process's own address. */
+  publicUrl: string | undefined;
+  /** Names this very process in `call_started.resume`. Unset: `publicUrl`. */
+  gatewayPublicUrl: string | undefined;
+  appDomain: string;
+  callSlots: number;
+  mediaThreads: number;
+  transport: (typeof transportChoices)[number];
+  drainTimeoutS: number;
+  dataDir: string;
+  redisUrl: string | undefined;
+  internalSecret: string;
+}
+
+export class ConfigError extends Error {
+  constructor(problems: readonly string[]) {
+    super(`Cannot start with this environment:\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
+    this.name = "ConfigError";
+  }
+}
+
+/**
+ * @param options.separate the gateway is a process of its own: then the bus and the secret must be given
+ * @throws ConfigError with every problem at once
+ */
+export function loadGatewayConfig(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+  options: { separate?: boolean } = {},
+): Readonly<GatewayConfig> {
+  const given = Object.fromEntries(
+    Object.keys(GatewayEnvironment.properties).flatMap((name) => (env[name] ? [[name, env[name]]] : [])),
+  );
+  const values = Value.Convert(GatewayEnvironment, Value.Default(GatewayEnvironment, given));
+  const problems = [...Value.Errors(GatewayEnvironment, values)].map(
+    ({ path, message }) => `${path.slice(1)}: ${message}`,
+  );
+  if (options.separate) {
+    if (!env.REDIS_URL) {
+      problems.push("REDIS_URL: Expected in a separate gateway: without Redis it shares no reservations with the api");
+    }
+    if (!env.INTERNAL_SECRET) {
+      problems.push("INTERNAL_SECRET: Expected in a separate gateway: the api answers to nobody else");
+    }
+  }
+  if (problems.length > 0) throw new ConfigError([...new Set(problems)]);
+  return Object.freeze(configFrom(values as GatewayEnvironment));
+}
+
+function configFrom(env: GatewayEnvironment): GatewayConfig {
+  const publicUrl = env.PUBLIC_URL ?? (env.GATEWAY_PORT === 0 ? undefined : `http://127.0.0.1:${env.GATEWAY_PORT}`);
+  return {
+    gatewayId: env.GATEWAY_ID ?? `${hostname().slice(0, 80)}-${randomBytes(4).toString("hex")}`,
+    bindAddress: env.BIND_ADDRESS,
+    port: env.GATEWAY_PORT,
+    apiUrl: env.API_URL ?? `http://127.0.0.1:${env.API_PORT}`,
+    publicUrl,
+    gatewayPublicUrl: env.GATEWAY_PUBLIC_URL ?? publicUrl,
+    appDomain: env.APP_DOMAIN,
+    callSlots: env.CALL_SLOTS,
+    mediaThreads: env.MEDIA_THREADS ?? availableParallelism(),
+    transport: env.TRANSPORT,
+    drainTimeoutS: env.DRAIN_TIMEOUT_S,
+    dataDir: env.DATA_DIR,
+    redisUrl: env.REDIS_URL,
+    internalSecret: env.INTERNAL_SECRET ?? "",
+  };
+}

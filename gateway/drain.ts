@@ -1,0 +1,47 @@
+/**
+ * Going away without cutting anyone off: nobody new is admitted, calls are told the deadline and go
+ * on until then; those that are left end with `drained` (1001).
+ */
+import type { CallRegistry } from "./calls/call_registry.ts";
+
+/** How long ended calls may take to say goodbye after the deadline. */
+const goodbyeMsMax = 6000;
+
+export interface Drain {
+  readonly isDraining: boolean;
+  /** Resolves when no call is left. Asked again it answers with the same drain. */
+  begin(): Promise<void>;
+}
+
+export function createDrain(deps: { registry: CallRegistry; timeoutMs: number; onBegin(): void }): Drain {
+  let running: Promise<void> | undefined;
+
+  async function drain(): Promise<void> {
+    const { registry, timeoutMs } = deps;
+    deps.onBegin();
+    registry.drain(new Date(Date.now() + timeoutMs));
+    if (await isEmptyWithin(registry, timeoutMs)) return;
+    registry.endAll("drained");
+    await isEmptyWithin(registry, goodbyeMsMax);
+  }
+
+  return {
+    get isDraining() {
+      return running !== undefined;
+    },
+    begin() {
+      running ??= drain();
+      return running;
+    },
+  };
+}
+
+async function isEmptyWithin(registry: CallRegistry, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  const isEmpty = await Promise.race([registry.whenEmpty().then(() => true), late]);
+  clearTimeout(timer);
+  return isEmpty;
+}

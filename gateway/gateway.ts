@@ -1,0 +1,188 @@
+/**
+ * The gateway, put together: transport, calls, front door.
+ *
+ *     upgrade  /v1/voice/calls/…   → admission → call
+ *     GET      /v1/voice/calls/…   → preflight
+ *     GET      /healthz /readyz /metrics, /talk and its files
+ *     anything else, and any other host → api
+ */
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { type Bus, topics } from "#bus/bus.ts";
+import { secretBytes } from "#contracts/secrets.ts";
+import { voiceLimits } from "#contracts/voice_protocol.ts";
+import type { MediaHost } from "#media/media_session.ts";
+import { type CallsApi, createApiClient } from "./api_client.ts";
+import { createAdmission } from "./calls/admission.ts";
+import { CallRegistry } from "./calls/call_registry.ts";
+import { createCallReporter } from "./calls/call_reporter.ts";
+import { CallSlots } from "./calls/call_slots.ts";
+import { isCallPath } from "./calls/call_url.ts";
+import { type Clock, systemClock } from "./calls/clock.ts";
+import { createCloseSpool } from "./calls/close_spool.ts";
+import { injectControl } from "./calls/control.ts";
+import type { GatewayConfig } from "./config.ts";
+import { createDrain } from "./drain.ts";
+import { createFrontDoor } from "./front_door.ts";
+import type { Log } from "./log.ts";
+import { createGatewayMetrics } from "./metrics.ts";
+import { isForeignHost, ownPage } from "./own_pages.ts";
+import { openTransport } from "./transport/open_transport.ts";
+import type { HttpRequest, HttpResponse } from "./transport/transport.ts";
+
+export interface GatewayDeps {
+  config: GatewayConfig;
+  bus: Bus;
+  media: MediaHost;
+  logger: Log;
+  /** Tests bring their own. */
+  api?: CallsApi;
+  clock?: Clock;
+}
+
+export interface Gateway {
+  /** `http://host:port` of this process. */
+  url: string;
+  port: number;
+  transport: "uws" | "ws";
+  slotsInUse(): number;
+  /** Stops admitting; resolves when no call is left, at the latest soon after `DRAIN_TIMEOUT_S`. */
+  drain(): Promise<void>;
+  /** Ends what is left and lets go of the port. Bus and media host stay open: they are the caller's. */
+  close(): Promise<void>;
+}
+
+const capacityReportMs = 2000;
+const capacityTtlMs = 6000;
+/** At `close`: for sessions to end, and for the api to take their records. */
+const closeMsMax = 3000;
+
+/** @throws when the port cannot be had */
+export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
+  const { bus, config, logger: log } = deps;
+  const clock = deps.clock ?? systemClock;
+  const api = deps.api ?? createApiClient({ apiUrl: config.apiUrl, internalSecret: config.internalSecret });
+  const slots = new CallSlots(config.callSlots);
+  const registry = new CallRegistry(clock);
+  const spool = createCloseSpool(join(config.dataDir, "gateway", "close_records"));
+  const reporter = createCallReporter({
+    gatewayId: config.gatewayId,
+    api,
+    spool,
+    clock,
+    log,
+    onClosedElsewhere: (callId) => registry.get(callId)?.end("error", { errorCode: "closed_elsewhere" }),
+  });
+  const metrics = createGatewayMetrics({
+    slotsTotal: slots.total,
+    slotsInUse: () => slots.inUse,
+    calls: () => registry.size,
+    pendingCloses: () => reporter.pendingCloses,
+  });
+  const reportCapacity = async () => {
+    const figures = { slots: slots.total, inUse: slots.inUse, draining: drain.isDraining };
+    await bus.reportCapacity(config.gatewayId, figures, capacityTtlMs).catch((error: unknown) => {
+      log.warn({ err: error }, "the bus took no capacity figures");
+    });
+  };
+  const drain = createDrain({
+    registry,
+    timeoutMs: config.drainTimeoutS * 1000,
+    onBegin: () => {
+      log.info({ calls: registry.size, deadline_s: config.drainTimeoutS }, "draining");
+      void reportCapacity();
+    },
+  });
+
+  // Known once the port is; no call begins before.
+  let gatewayPublicUrl = config.gatewayPublicUrl ?? config.publicUrl ?? "";
+  const admission = createAdmission({
+    gatewayId: config.gatewayId,
+    bus,
+    api,
+    slots,
+    registry,
+    reporter,
+    metrics,
+    log,
+    isDraining: () => drain.isDraining,
+    nowMs: clock.nowMs,
+    random: Math.random,
+    call: {
+      nowMs: clock.nowMs,
+      newToken: () => randomBytes(secretBytes).toString("base64url"),
+      media: deps.media,
+      get gatewayPublicUrl() {
+        return gatewayPublicUrl;
+      },
+      onProgress: (callId, growth) => reporter.progress(callId, growth),
+      onEnded: (call, end) => {
+        registry.remove(call);
+        reporter.ended(call.callId, end);
+        metrics.ended(end.reason);
+      },
+    },
+  });
+  const frontDoor = createFrontDoor({ apiUrl: config.apiUrl, publicUrl: config.publicUrl ?? "http://127.0.0.1", log });
+
+  const isReady = async (): Promise<boolean> => {
+    if (drain.isDraining || !(await api.isReady())) return false;
+    return bus.ping().then(
+      () => true,
+      () => false,
+    );
+  };
+
+  async function onRequest(request: HttpRequest, response: HttpResponse): Promise<void> {
+    if (isForeignHost(request.headers.host, config.appDomain)) return frontDoor.forward(request, response);
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    if (isCallPath(request.path) && isRead) return admission.preflight(request.path, response);
+    const page = isRead && (await ownPage(request.path, { isDraining: () => drain.isDraining, isReady, metrics }));
+    if (page) return response.send(page.status, Object.entries(page.headers), page.body);
+    return frontDoor.forward(request, response);
+  }
+
+  const transport = await openTransport(
+    { onRequest, onUpgrade: (upgrade) => admission.upgrade(upgrade) },
+    {
+      choice: config.transport,
+      messageBytesMax: voiceLimits.messageBytesMax,
+      warn: (message) => log.warn({ transport: "ws" }, message),
+    },
+  );
+  await reporter.start();
+  const unsubscribe = await bus.subscribe(topics.callControl(config.gatewayId), (payload) =>
+    injectControl(registry, payload, log),
+  );
+  const port = await transport.listen(config.bindAddress, config.port);
+  const host = config.bindAddress === "0.0.0.0" || config.bindAddress === "::" ? "127.0.0.1" : config.bindAddress;
+  const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  gatewayPublicUrl ||= url;
+  const stopCapacity = clock.every(capacityReportMs, () => void reportCapacity());
+  void reportCapacity();
+  log.info({ url, transport: transport.name, slots: slots.total, gateway_id: config.gatewayId }, "gateway listens");
+
+  let closing: Promise<void> | undefined;
+  async function close(): Promise<void> {
+    stopCapacity();
+    registry.endAll("drained", { close: "restart" });
+    await Promise.race([registry.whenEmpty(), new Promise((resolve) => setTimeout(resolve, closeMsMax).unref())]);
+    await transport.close();
+    await unsubscribe().catch(() => undefined);
+    await reporter.stop(closeMsMax);
+    registry.stop();
+    await Promise.all([frontDoor.close(), deps.api ? undefined : api.close()]);
+  }
+
+  return {
+    url,
+    port,
+    transport: transport.name,
+    slotsInUse: () => slots.inUse,
+    drain: () => drain.begin(),
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}

@@ -1,0 +1,35 @@
+/** The gateway as a process of its own: `npm run gateway`. */
+import { pino } from "pino";
+import { openBus } from "#bus/open_bus.ts";
+import { startWorkerPool } from "#media/worker_pool.ts";
+import { ConfigError, type GatewayConfig, loadGatewayConfig } from "./config.ts";
+import { startGateway } from "./gateway.ts";
+
+async function main(config: GatewayConfig): Promise<void> {
+  const logger = pino({ name: "gateway" });
+  const bus = await openBus({ redisUrl: config.redisUrl });
+  const media = await startWorkerPool({ threads: config.mediaThreads, logger });
+  const gateway = await startGateway({ config, bus, media, logger });
+
+  let asked = 0;
+  const stop = async () => {
+    asked += 1;
+    // Asked again: no more waiting for calls. A third time: whatever hangs is left.
+    if (asked > 2) process.exit(1);
+    if (asked === 1) await gateway.drain();
+    await gateway.close();
+    await media.close();
+    await bus.close();
+    process.exit(0);
+  };
+  process.on("SIGTERM", () => void stop());
+  process.on("SIGINT", () => void stop());
+}
+
+try {
+  await main(loadGatewayConfig(undefined, { separate: true }));
+} catch (error) {
+  if (!(error instanceof ConfigError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exit(1);
+}

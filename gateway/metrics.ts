@@ -1,0 +1,72 @@
+/** The gateway's figures for Prometheus. One registry a gateway, so that two can live in one process. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { EndReason, RefusalCode } from "#contracts/voice_protocol.ts";
+
+export interface GatewayMetrics {
+  refused(code: RefusalCode): void;
+  /** From the upgrade request to the 101. */
+  admitted(handshakeMs: number): void;
+  resumed(): void;
+  ended(reason: EndReason): void;
+  /** Prometheus text format. */
+  text(): Promise<{ contentType: string; text: string }>;
+}
+
+export interface MetricsSources {
+  slotsTotal: number;
+  slotsInUse(): number;
+  calls(): number;
+  pendingCloses(): number;
+}
+
+export function createGatewayMetrics(sources: MetricsSources): GatewayMetrics {
+  const register = new Registry();
+  const registers = [register];
+  collectDefaultMetrics({ register });
+
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  gauge("frontdesk_call_slots", "Call slots of this gateway", () => sources.slotsTotal);
+  gauge("frontdesk_call_slots_in_use", "Call slots that are taken", sources.slotsInUse);
+  gauge("frontdesk_calls", "Calls whose session has not ended", sources.calls);
+  gauge("frontdesk_close_records_pending", "Close records that the api has not taken", sources.pendingCloses);
+
+  const refusals = new Counter({
+    name: "frontdesk_call_refusals_total",
+    help: "Refused upgrades by code",
+    labelNames: ["code"],
+    registers,
+  });
+  const resumes = new Counter({
+    name: "frontdesk_call_resumes_total",
+    help: "Calls resumed on a new socket",
+    registers,
+  });
+  const ends = new Counter({
+    name: "frontdesk_calls_ended_total",
+    help: "Ended calls by reason",
+    labelNames: ["reason"],
+    registers,
+  });
+  const handshakes = new Histogram({
+    name: "frontdesk_call_handshake_seconds",
+    help: "From the upgrade request to the 101",
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5],
+    registers,
+  });
+
+  return {
+    refused: (code) => refusals.inc({ code }),
+    admitted: (handshakeMs) => handshakes.observe(handshakeMs / 1000),
+    resumed: () => resumes.inc(),
+    ended: (reason) => ends.inc({ reason }),
+    text: async () => ({ contentType: register.contentType, text: await register.metrics() }),
+  };
+}

@@ -1,0 +1,39 @@
+/** What the gateway answers itself: health, figures, and the page to talk. */
+import type { GatewayMetrics } from "./metrics.ts";
+
+export interface Page {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  body: Uint8Array | string;
+}
+
+export interface OwnPagesDeps {
+  isDraining(): boolean;
+  isReady(): Promise<boolean>;
+  metrics: GatewayMetrics;
+}
+
+/** The page at `path`, or undefined when it is not the gateway's. */
+export async function ownPage(path: string, deps: OwnPagesDeps): Promise<Page | undefined> {
+  if (path === "/healthz") return json(200, { status: "ok" });
+  if (path === "/readyz") {
+    if (deps.isDraining()) return json(503, { status: "draining" });
+    return (await deps.isReady()) ? json(200, { status: "ready" }) : json(503, { status: "unavailable" });
+  }
+  if (path === "/metrics") {
+    const { contentType, text } = await deps.metrics.text();
+    return { status: 200, headers: { "content-type": contentType }, body: text };
+  }
+  return undefined;
+}
+
+function json(status: number, body: object): Page {
+  const headers = { "content-type": "application/json", "cache-control": "no-store" };
+  return { status, headers, body: JSON.stringify(body) };
+}
+
+/** Hosts whose every path belongs to the api: apps, and the collector's and router's own names. Pure. */
+export function isForeignHost(host: string | undefined, appDomain: string): boolean {
+  const name = (host ?? "").replace(/:\d+$/, "").toLowerCase();
+  return name.endsWith(`.${appDomain.toLowerCase()}`) || /^(collector|router)\./.test(name);
+}

@@ -1,0 +1,70 @@
+/**
+ * A request body between a transport that pushes chunks and a consumer that pulls them: the
+ * transport is paused while more than `pausedAboveBytes` wait.
+ */
+import { RequestAbortedError } from "./transport.ts";
+
+const pausedAboveBytes = 64 * 1024;
+
+export interface BodyFlow {
+  pause(): void;
+  resume(): void;
+}
+
+export class BodyQueue implements AsyncIterable<Uint8Array> {
+  private readonly chunks: Uint8Array[] = [];
+  private waitingBytes = 0;
+  private paused = false;
+  private complete = false;
+  private aborted = false;
+  private wake: (() => void) | undefined;
+  private readonly flow: BodyFlow;
+
+  constructor(flow: BodyFlow) {
+    this.flow = flow;
+  }
+
+  /** Whether all of the body has arrived. */
+  get isComplete(): boolean {
+    return this.complete;
+  }
+
+  push(chunk: Uint8Array, isLast: boolean): void {
+    if (chunk.byteLength > 0) {
+      this.chunks.push(chunk);
+      this.waitingBytes += chunk.byteLength;
+    }
+    this.complete ||= isLast;
+    if (!this.complete && !this.paused && this.waitingBytes > pausedAboveBytes) {
+      this.paused = true;
+      this.flow.pause();
+    }
+    this.wake?.();
+  }
+
+  abort(): void {
+    this.aborted = true;
+    this.wake?.();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      const chunk = this.chunks.shift();
+      if (chunk) {
+        this.waitingBytes -= chunk.byteLength;
+        yield chunk;
+        continue;
+      }
+      if (this.complete) return;
+      if (this.aborted) throw new RequestAbortedError();
+      if (this.paused) {
+        this.paused = false;
+        this.flow.resume();
+      }
+      await new Promise<void>((resolve) => {
+        this.wake = resolve;
+      });
+      this.wake = undefined;
+    }
+  }
+}

@@ -1,0 +1,331 @@
+/**
+ * The transport on uWebSockets.js, the only file that imports it.
+ *
+ * What it cannot do: a text message that is not UTF-8, and one beyond `oversizeFactor` times the
+ * bound, are cut by the library itself (the peer sees 1006, we see a `violation`). A close frame
+ * whose code the library holds for invalid (1012…1014, 3000…3999) cannot be told from a lost link.
+ */
+import uWS from "uWebSockets.js";
+import { BodyQueue } from "./body_queue.ts";
+import {
+  type HttpResponse,
+  oversizeFactor,
+  type RequestHead,
+  type ResponseHeaders,
+  type ResponseStream,
+  type SocketEnd,
+  type SocketEvents,
+  socketBacklogBytesMax,
+  statusLine,
+  type Transport,
+  type TransportHandlers,
+  type TransportOptions,
+  type TransportSocket,
+} from "./transport.ts";
+
+interface Connection {
+  events: SocketEvents;
+  socket?: UwsSocket;
+  /** Our own close: its code is not the peer's. */
+  closing?: boolean;
+}
+
+/** Above the gateway's own 60 s, so that it only ever reaps sockets that linger after `close`. */
+const idleTimeoutS = 120;
+
+/** Without it two processes could share a port by accident (SO_REUSEPORT). */
+const exclusivePort = 1;
+
+export function createUwsTransport(handlers: TransportHandlers, options: TransportOptions): Transport {
+  const app = uWS.App();
+  const decoder = new TextDecoder();
+
+  app.ws<Connection>("/*", {
+    compression: uWS.DISABLED,
+    maxPayloadLength: options.messageBytesMax * oversizeFactor,
+    maxBackpressure: socketBacklogBytesMax,
+    idleTimeout: idleTimeoutS,
+    sendPingsAutomatically: false,
+
+    upgrade(res, req, context) {
+      const abort = new AbortController();
+      let answered = false;
+      res.onAborted(() => {
+        answered = true;
+        abort.abort();
+      });
+      const head = headOf(req, res, abort.signal);
+      const key = req.getHeader("sec-websocket-key");
+      const extensions = req.getHeader("sec-websocket-extensions");
+
+      const refuse = (status: number, headers: ResponseHeaders, body: string) => {
+        if (answered) return;
+        answered = true;
+        res.cork(() => {
+          writeHead(res, status, headers);
+          res.end(body);
+        });
+      };
+      if (req.getHeader("sec-websocket-version") !== "13") {
+        return refuse(426, [["sec-websocket-version", "13"]], "");
+      }
+      run(
+        () =>
+          handlers.onUpgrade({
+            head,
+            refuse,
+            accept(events, subprotocol = "") {
+              if (answered) return undefined;
+              answered = true;
+              const connection: Connection = { events };
+              res.cork(() => res.upgrade(connection, key, subprotocol, extensions, context));
+              return connection.socket;
+            },
+          }),
+        () => refuse(500, [], ""),
+      );
+    },
+
+    open(ws) {
+      ws.getUserData().socket = new UwsSocket(ws);
+    },
+    message(ws, message, isBinary) {
+      const { events, closing } = ws.getUserData();
+      if (closing) return;
+      events.onFrame();
+      if (message.byteLength > options.messageBytesMax) return events.onOversized();
+      if (isBinary) events.onBinary(new Uint8Array(message.slice(0)));
+      else events.onText(decoder.decode(message));
+    },
+    ping: (ws) => ws.getUserData().events.onFrame(),
+    pong: (ws) => ws.getUserData().events.onFrame(),
+    drain: (ws) => ws.getUserData().events.onDrain(),
+    close(ws, code, message) {
+      const connection = ws.getUserData();
+      connection.socket?.forget();
+      connection.events.onEnd(endOf(code, decoder.decode(message)));
+    },
+  });
+
+  app.any("/*", (res, req) => {
+    const abort = new AbortController();
+    let gone = false;
+    const head = headOf(req, res, abort.signal);
+    const flow = {
+      pause: () => !gone && res.pause(),
+      resume: () => !gone && res.resume(),
+    };
+    const body = new BodyQueue(flow);
+    res.onAborted(() => {
+      gone = true;
+      abort.abort();
+      body.abort();
+    });
+    const hasBody = (head.headers["content-length"] ?? "0") !== "0" || "transfer-encoding" in head.headers;
+    if (hasBody) res.onData((chunk, isLast) => body.push(new Uint8Array(chunk.slice(0)), isLast));
+    else body.push(new Uint8Array(), true);
+
+    const response = new UwsResponse(res, head, {
+      isGone: () => gone,
+      finish: () => {
+        gone = true;
+      },
+      mustClose: () => !body.isComplete,
+    });
+    run(
+      () => handlers.onRequest({ ...head, hasBody, body: () => body }, response),
+      () => response.send(500, []),
+    );
+  });
+
+  return {
+    name: "uws",
+    listen(host, port) {
+      return new Promise((resolve, reject) => {
+        // The typings lack this overload: (host, port, options, callback).
+        const listen = app.listen as unknown as (
+          host: string,
+          port: number,
+          options: number,
+          listening: (socket: uWS.us_listen_socket | false) => void,
+        ) => void;
+        listen.call(app, host, port, exclusivePort, (socket) => {
+          if (socket) resolve(uWS.us_socket_local_port(socket as uWS.us_socket));
+          else reject(new Error(`Cannot listen on ${host}:${port}: the address is in use or not ours`));
+        });
+      });
+    },
+    async close() {
+      app.close();
+    },
+  };
+}
+
+/** Runs a handler that may be asynchronous; whatever it throws ends in `onError`. */
+function run(handler: () => void | Promise<void>, onError: () => void): void {
+  try {
+    const running = handler();
+    if (running) running.catch(onError);
+  } catch {
+    onError();
+  }
+}
+
+function headOf(req: uWS.HttpRequest, res: uWS.HttpResponse, signal: AbortSignal): RequestHead {
+  const headers: Record<string, string> = Object.create(null);
+  req.forEach((name, value) => {
+    const earlier = headers[name];
+    headers[name] = earlier === undefined ? value : `${earlier}${name === "cookie" ? "; " : ", "}${value}`;
+  });
+  return {
+    method: req.getCaseSensitiveMethod().toUpperCase(),
+    path: req.getUrl(),
+    query: req.getQuery() ?? "",
+    headers,
+    remoteAddress: Buffer.from(res.getRemoteAddressAsText()).toString("latin1"),
+    signal,
+  };
+}
+
+function endOf(code: number, message: string): SocketEnd {
+  if (code !== 1006) return { kind: "closed", code, reason: message };
+  if (message === "Received too big message") return { kind: "violation", violation: "too_big" };
+  if (message === "Received invalid UTF-8") return { kind: "violation", violation: "bad_encoding" };
+  return { kind: "lost" };
+}
+
+function writeHead(res: uWS.HttpResponse, status: number, headers: ResponseHeaders): void {
+  res.writeStatus(statusLine(status));
+  for (const [name, value] of headers) {
+    // Written by the library itself.
+    if (!["content-length", "transfer-encoding", "connection", "date"].includes(name.toLowerCase())) {
+      res.writeHeader(name, value);
+    }
+  }
+}
+
+interface Exchange {
+  isGone(): boolean;
+  finish(): void;
+  mustClose(): boolean;
+}
+
+class UwsResponse implements HttpResponse {
+  private readonly res: uWS.HttpResponse;
+  private readonly head: RequestHead;
+  private readonly exchange: Exchange;
+
+  constructor(res: uWS.HttpResponse, head: RequestHead, exchange: Exchange) {
+    this.res = res;
+    this.head = head;
+    this.exchange = exchange;
+  }
+
+  send(status: number, headers: ResponseHeaders, body: Uint8Array | string = ""): void {
+    if (this.exchange.isGone()) return;
+    const close = this.exchange.mustClose();
+    this.exchange.finish();
+    this.res.cork(() => {
+      writeHead(this.res, status, headers);
+      const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
+      if (this.head.method === "HEAD") this.res.endWithoutBody(announcedLength(headers) ?? bytes, close);
+      else if (status === 204 || status === 304) this.res.endWithoutBody(undefined, close);
+      else this.res.end(body, close);
+    });
+  }
+
+  stream(status: number, headers: ResponseHeaders): ResponseStream {
+    const { res, exchange, head } = this;
+    const bodyless = head.method === "HEAD" || status === 204 || status === 304;
+    if (!exchange.isGone() && !bodyless) res.cork(() => writeHead(res, status, headers));
+    return {
+      write(chunk) {
+        if (exchange.isGone() || bodyless || chunk.byteLength === 0) return true;
+        let writable = true;
+        res.cork(() => {
+          writable = res.write(chunk);
+        });
+        return writable;
+      },
+      onWritable(listener) {
+        if (exchange.isGone() || bodyless) return;
+        res.onWritable(() => {
+          listener();
+          return true;
+        });
+      },
+      end: () => {
+        if (bodyless) return this.send(status, headers);
+        if (exchange.isGone()) return;
+        const close = exchange.mustClose();
+        exchange.finish();
+        res.cork(() => res.end(undefined, close));
+      },
+      destroy() {
+        if (exchange.isGone()) return;
+        exchange.finish();
+        res.close();
+      },
+    };
+  }
+}
+
+function announcedLength(headers: ResponseHeaders): number | undefined {
+  const value = headers.find(([name]) => name.toLowerCase() === "content-length")?.[1];
+  return value === undefined ? undefined : Number(value);
+}
+
+class UwsSocket implements TransportSocket {
+  private readonly ws: uWS.WebSocket<Connection>;
+  /** Accepts nothing more from us; the library invalidates `ws` when it is `gone`. */
+  private closing = false;
+  private gone = false;
+
+  constructor(ws: uWS.WebSocket<Connection>) {
+    this.ws = ws;
+  }
+
+  forget(): void {
+    this.closing = true;
+    this.gone = true;
+  }
+
+  sendText(text: string): void {
+    if (!this.closing) this.ws.send(text, false);
+  }
+
+  sendBinary(bytes: Uint8Array): void {
+    if (!this.closing) this.ws.send(bytes, true);
+  }
+
+  unsentBytes(): number {
+    return this.closing ? 0 : this.ws.getBufferedAmount();
+  }
+
+  ping(): void {
+    if (!this.closing) this.ws.ping();
+  }
+
+  batch(write: () => void): void {
+    if (this.closing) write();
+    else this.ws.cork(write);
+  }
+
+  close(code: number, reason: string): void {
+    this.finish(() => this.ws.end(code, reason));
+  }
+
+  terminate(): void {
+    this.finish(() => this.ws.close());
+  }
+
+  /** `onEnd` runs inside of `end` and `close`, and the caller is in the middle of its own work: a turn later. */
+  private finish(close: () => void): void {
+    if (this.closing) return;
+    this.closing = true;
+    this.ws.getUserData().closing = true;
+    queueMicrotask(() => {
+      if (!this.gone) close();
+    });
+  }
+}
