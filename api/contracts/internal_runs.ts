@@ -1,0 +1,48 @@
+/**
+ * The seam between gateway and api, run streams.
+ *
+ * The gateway forwards every request of an app host to the api, with the internal secret in
+ * `gatewayHeader`. Where the api's answer is a stream (a `POST /v1/runs` with `stream`, a
+ * `GET /v1/runs/{run_id}/stream`, the same through the invocation proxy) it answers 200 with
+ * `streamGrantType` as its content type and a `StreamGrant` as its body, and the gateway writes the
+ * SSE stream. A request without that secret never sees a grant.
+ *
+ *     GET /internal/runs/{run_id}/events?after=N&limit=M  -> 200 RunEventPage   (ascending, after N)
+ *
+ * Live events come over the bus: topic `runTopic(run_id)`, payload a `RunEventBatch`, published
+ * only after their rows are committed. A missed batch is no loss: the next id tells, and the log is read.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import { oneOf } from "./one_of.ts";
+import { runStatuses } from "./run_event.ts";
+
+/** Request header by which the api knows its gateway; the front door strips it from clients. */
+export const gatewayHeader = "x-frontdesk-gateway";
+export const streamGrantType = "application/vnd.frontdesk.stream-grant+json";
+
+export const StreamGrant = Type.Object({
+  run_id: Type.String({ format: "uuid" }),
+  /** The stream begins after this event. */
+  after: Type.Integer({ minimum: 0 }),
+  /** Only these types are sent; empty means all. Ids stay as they are. */
+  types: Type.Array(Type.String()),
+  /** Cancel the run when this client goes away (`on_disconnect: cancel`). */
+  cancel_on_disconnect: Type.Boolean(),
+});
+export type StreamGrant = Static<typeof StreamGrant>;
+
+/** One event, its JSON already serialized: the gateway frames it and does not parse it. */
+export const LoggedEvent = Type.Object({ id: Type.Integer({ minimum: 1 }), type: Type.String(), json: Type.String() });
+export type LoggedEvent = Static<typeof LoggedEvent>;
+
+export const RunEventPage = Type.Object({
+  events: Type.Array(LoggedEvent),
+  status: oneOf(runStatuses),
+  last_event_id: Type.Integer({ minimum: 0 }),
+});
+export type RunEventPage = Static<typeof RunEventPage>;
+
+export const RunEventBatch = Type.Object({ events: Type.Array(LoggedEvent) });
+export type RunEventBatch = Static<typeof RunEventBatch>;
+
+export const runTopic = (runId: string) => `run_events:${runId}`;

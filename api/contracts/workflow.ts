@@ -1,0 +1,228 @@
+/**
+ * A workflow's definition: a graph of nodes, immutable once it is a version. The schema checks the
+ * form; `api/runs/workflow_rules.ts` checks what a schema cannot (one input, no cycle, references to
+ * ancestors only …) and names each offending node.
+ */
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { oneOf } from "./one_of.ts";
+
+const closed = { additionalProperties: false } as const;
+const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
+const text = (maxLength: number, minLength = 0) => Type.String({ minLength, maxLength });
+
+export const workflowLimits = { nodesMax: 200, edgesMax: 1000, definitionBytesMax: 512 * 1024 } as const;
+
+export const schemaTypes = ["string", "number", "integer", "boolean", "object", "array", "any"] as const;
+
+/** A schema node as the interface document has it: `required` stands on the child. */
+export interface SchemaNode {
+  type: (typeof schemaTypes)[number];
+  description?: string;
+  required?: boolean;
+  enum?: unknown[];
+  properties?: Record<string, SchemaNode>;
+  items?: SchemaNode;
+}
+export const SchemaNode = Type.Recursive(
+  (This) =>
+    Type.Object(
+      {
+        type: oneOf(schemaTypes),
+        description: optional(text(2000)),
+        required: optional(Type.Boolean()),
+        enum: optional(Type.Array(Type.Unknown(), { maxItems: 1000 })),
+        properties: optional(Type.Record(text(200, 1), This)),
+        items: optional(This),
+      },
+      closed,
+    ),
+  { $id: "SchemaNode" },
+);
+
+/** A JSONPath (RFC 9535) such as `$.input.question`, or a literal: anything that is not a string beginning with `$`. */
+const reference = () => Type.Unknown({ description: "JSONPath beginning with $, or a literal" });
+
+const headers = () => Type.Array(Type.Object({ key: text(200, 1), value: text(8192) }, closed), { maxItems: 50 });
+const httpUrl = () => Type.String({ maxLength: 4096, pattern: "^https?://" });
+const toolParam = Type.Object(
+  {
+    name: text(100, 1),
+    type: optional(oneOf(["string", "number", "integer", "boolean", "object", "array"])),
+    in: optional(oneOf(["path", "query", "body", "header"])),
+    description: optional(text(2000)),
+    required: optional(Type.Boolean()),
+  },
+  closed,
+);
+
+/** An HTTP tool, in the voice agent's shape. */
+export const HttpTool = Type.Object(
+  {
+    name: Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_-]{0,63}$" }),
+    description: optional(text(4000)),
+    method: optional(oneOf(["GET", "POST", "PUT", "PATCH", "DELETE"])),
+    url: httpUrl(),
+    headers: optional(headers()),
+    params: optional(Type.Array(toolParam, { maxItems: 100 })),
+    timeout_s: optional(Type.Number({ minimum: 0.1, maximum: 120 })),
+  },
+  closed,
+);
+export type HttpTool = Static<typeof HttpTool>;
+
+const McpTool = Type.Object(
+  {
+    url: httpUrl(),
+    tool: text(200, 1),
+    connection_id: optional(Type.String({ format: "uuid" })),
+    headers: optional(headers()),
+  },
+  closed,
+);
+
+export const conditionOps = [
+  "eq",
+  "ne",
+  "gt",
+  "gte",
+  "lt",
+  "lte",
+  "in",
+  "contains",
+  "starts_with",
+  "matches",
+  "exists",
+  "empty",
+] as const;
+const ConditionTest = Type.Object({ left: reference(), op: oneOf(conditionOps), right: optional(reference()) }, closed);
+
+/** `config` by node kind. */
+export const nodeConfigs = {
+  input: Type.Object({}, closed),
+  output: Type.Object({ stream_from: optional(text(64, 1)) }, closed),
+  llm: Type.Object(
+    {
+      connection_id: optional(Type.String({ format: "uuid" })),
+      /** A vendor's model, or without a connection one of the built-in `echo`, `scripted`, `rules`. */
+      model: text(200, 1),
+      messages: Type.Array(
+        Type.Object({ role: oneOf(["system", "user", "assistant"]), template: text(100_000) }, closed),
+        { minItems: 1, maxItems: 100 },
+      ),
+      options: optional(Type.Record(text(100, 1), Type.Unknown())),
+      temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
+      max_tokens: optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+      stream: optional(Type.Boolean()),
+      output_schema: optional(Type.Union([SchemaNode, Type.Null()])),
+      tools: optional(Type.Array(HttpTool, { maxItems: 64 })),
+      max_tool_steps: optional(Type.Integer({ minimum: 1, maximum: 20 })),
+    },
+    closed,
+  ),
+  http: Type.Object(
+    {
+      method: optional(oneOf(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])),
+      url: text(4096, 1),
+      headers: optional(headers()),
+      query: optional(Type.Array(Type.Object({ key: text(200, 1), value: text(8192) }, closed), { maxItems: 100 })),
+      body: optional(Type.Unknown()),
+    },
+    closed,
+  ),
+  tool: Type.Object(
+    { http: optional(HttpTool), mcp: optional(McpTool), requires_approval: optional(Type.Boolean()) },
+    closed,
+  ),
+  template: Type.Object({ template: text(100_000) }, closed),
+  transform: Type.Object({ map: Type.Record(text(200, 1), reference()) }, closed),
+  condition: Type.Object(
+    {
+      cases: Type.Array(
+        Type.Object(
+          {
+            handle: Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_-]{0,63}$" }),
+            all: optional(Type.Array(ConditionTest, { maxItems: 50 })),
+            any: optional(Type.Array(ConditionTest, { maxItems: 50 })),
+          },
+          closed,
+        ),
+        { minItems: 1, maxItems: 50 },
+      ),
+    },
+    closed,
+  ),
+  approval: Type.Object(
+    {
+      prompt: text(10_000, 1),
+      editable_params: optional(Type.Array(text(200, 1), { maxItems: 100 })),
+      params_schema: optional(SchemaNode),
+      timeout_s: optional(Type.Number({ minimum: 1, maximum: 30 * 86_400 })),
+      on_timeout: optional(oneOf(["reject", "fail", "branch"])),
+    },
+    closed,
+  ),
+  feedback: Type.Object(
+    {
+      prompt: text(10_000, 1),
+      response_schema: optional(SchemaNode),
+      timeout_s: optional(Type.Number({ minimum: 1, maximum: 30 * 86_400 })),
+      on_timeout: optional(oneOf(["fail", "branch"])),
+    },
+    closed,
+  ),
+  delay: Type.Object(
+    { seconds: optional(Type.Number({ minimum: 0, maximum: 30 * 86_400 })), until: optional(reference()) },
+    closed,
+  ),
+} as const;
+
+export type NodeKind = keyof typeof nodeConfigs;
+export type NodeConfig<K extends NodeKind> = Static<(typeof nodeConfigs)[K]>;
+export const nodeKinds = Object.keys(nodeConfigs) as NodeKind[];
+/** Known from the design, not built yet: refused at save with their name. */
+export const laterNodeKinds = ["map", "subworkflow", "knowledge_search", "code"] as const;
+
+const nodeId = () => Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_-]{0,63}$" });
+
+/** `config` is checked against `nodeConfigs[type]` in a second step, so that its errors name the node. */
+export const WorkflowNode = Type.Object(
+  {
+    id: nodeId(),
+    type: Type.String(),
+    name: optional(text(200)),
+    config: optional(Type.Record(Type.String(), Type.Unknown())),
+    inputs: optional(Type.Record(text(200, 1), reference())),
+    retry: optional(
+      Type.Object(
+        {
+          max_attempts: Type.Integer({ minimum: 1, maximum: 10 }),
+          backoff_ms: optional(Type.Integer({ minimum: 0, maximum: 600_000 })),
+        },
+        closed,
+      ),
+    ),
+    timeout_s: optional(Type.Number({ minimum: 0.1, maximum: 86_400 })),
+    join: optional(oneOf(["all", "any"])),
+  },
+  closed,
+);
+export type WorkflowNode = Static<typeof WorkflowNode>;
+
+export const WorkflowEdge = Type.Object({ from: nodeId(), to: nodeId(), handle: optional(text(64, 1)) }, closed);
+export type WorkflowEdge = Static<typeof WorkflowEdge>;
+
+export const WorkflowDefinition = Type.Object(
+  {
+    schema_version: Type.Literal(1),
+    input: optional(SchemaNode),
+    nodes: Type.Array(WorkflowNode, { minItems: 1, maxItems: workflowLimits.nodesMax }),
+    edges: Type.Array(WorkflowEdge, { maxItems: workflowLimits.edgesMax }),
+  },
+  closed,
+);
+export type WorkflowDefinition = Static<typeof WorkflowDefinition>;
+
+/** The handle of an edge that names none. */
+export const defaultHandle = "default";
+/** The handle that a failed node leaves by, where an edge takes it. */
+export const errorHandle = "error";

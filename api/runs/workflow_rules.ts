@@ -1,0 +1,219 @@
+/**
+ * What a workflow's definition must fulfil beyond its schema, checked when it is saved. Pure;
+ * every problem is named by its path (`nodes.2.config.model`, `edges.0.to`), all at once.
+ */
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import Mustache from "mustache";
+import { RE2JS } from "re2js";
+import type { ErrorDetails } from "#contracts/errors.ts";
+import {
+  defaultHandle,
+  errorHandle,
+  laterNodeKinds,
+  type NodeConfig,
+  type NodeKind,
+  nodeConfigs,
+  nodeKinds,
+  type WorkflowDefinition,
+  type WorkflowNode,
+} from "#contracts/workflow.ts";
+import { isReference, referencedNode, referencedRoot, referenceProblem, referencesIn } from "./references.ts";
+import { ancestorsIn, graphOf, handleOf } from "./workflow_graph.ts";
+
+type Report = (path: string, message: string) => void;
+
+const configChecks = Object.fromEntries(
+  Object.entries(nodeConfigs).map(([kind, schema]) => [kind, TypeCompiler.Compile(schema)]),
+);
+
+/** Problems by path; empty when the definition can run. */
+export function workflowProblems(definition: WorkflowDefinition): ErrorDetails {
+  const problems: Record<string, string> = {};
+  const report: Report = (path, message) => {
+    problems[path] ??= message;
+  };
+  checkIds(definition, report);
+  for (const [index, node] of definition.nodes.entries()) checkNode(node, `nodes.${index}`, report);
+  checkEdges(definition, report);
+  checkOrder(definition, report);
+  return problems;
+}
+
+export function isNodeKind(type: string): type is NodeKind {
+  return (nodeKinds as readonly string[]).includes(type);
+}
+
+/** Handles that a node can leave by, `error` apart. */
+export function handlesOf(node: WorkflowNode): string[] {
+  switch (node.type) {
+    case "condition":
+      return [
+        ...((node.config as NodeConfig<"condition"> | undefined)?.cases ?? []).map(({ handle }) => handle),
+        "else",
+      ];
+    case "approval":
+      return ["approved", "rejected", "expired"];
+    case "feedback":
+      return [defaultHandle, "expired"];
+    case "output":
+      return [];
+    case "tool":
+      return node.config?.requires_approval ? [defaultHandle, "rejected"] : [defaultHandle];
+    default:
+      return [defaultHandle];
+  }
+}
+
+function checkIds({ nodes }: WorkflowDefinition, report: Report): void {
+  const seen = new Set<string>();
+  for (const [index, { id }] of nodes.entries()) {
+    if (seen.has(id)) report(`nodes.${index}.id`, `Expected a unique id: ${id} is taken`);
+    seen.add(id);
+  }
+  const inputs = nodes.filter(({ type }) => type === "input");
+  if (inputs.length !== 1) report("nodes", `Expected one input node: there are ${inputs.length}`);
+  if (!nodes.some(({ type }) => type === "output")) report("nodes", "Expected at least one output node");
+}
+
+function checkNode(node: WorkflowNode, path: string, report: Report): void {
+  if (!isNodeKind(node.type)) {
+    const later = (laterNodeKinds as readonly string[]).includes(node.type);
+    report(
+      `${path}.type`,
+      later ? `${node.type} nodes are not available yet` : `Expected one of ${nodeKinds.join(", ")}`,
+    );
+    return;
+  }
+  const check = configChecks[node.type];
+  for (const { path: below, message } of check?.Errors(node.config ?? {}) ?? []) {
+    report(`${path}.config${below.replaceAll("/", ".")}`, message);
+  }
+  if (!check?.Check(node.config ?? {})) return;
+  checkConfig(node, `${path}.config`, report);
+}
+
+/** Rules of a kind that its schema cannot say. `config` fits its schema here. */
+function checkConfig(node: WorkflowNode, path: string, report: Report): void {
+  const config = (node.config ?? {}) as Record<string, unknown>;
+  switch (node.type as NodeKind) {
+    case "llm": {
+      const { messages } = config as NodeConfig<"llm">;
+      for (const [index, { template }] of messages.entries()) {
+        checkTemplate(template, `${path}.messages.${index}.template`, report);
+      }
+      return;
+    }
+    case "template":
+      return checkTemplate((config as NodeConfig<"template">).template, `${path}.template`, report);
+    case "http":
+      return checkTemplate((config as NodeConfig<"http">).url, `${path}.url`, report);
+    case "tool": {
+      const { http, mcp } = config as NodeConfig<"tool">;
+      if (Boolean(http) === Boolean(mcp)) report(path, "Expected either http or mcp");
+      return;
+    }
+    case "condition":
+      return checkCases(config as NodeConfig<"condition">, path, report);
+    case "delay": {
+      const { seconds, until } = config as NodeConfig<"delay">;
+      if ((seconds === undefined) === (until === undefined)) report(path, "Expected either seconds or until");
+      return;
+    }
+    case "approval": {
+      const names = Object.keys(node.inputs ?? {});
+      const unknown = (config as NodeConfig<"approval">).editable_params?.find((name) => !names.includes(name));
+      if (unknown) report(`${path}.editable_params`, `Expected names of the node's inputs: ${unknown} is none`);
+      return;
+    }
+  }
+}
+
+function checkTemplate(template: string, path: string, report: Report): void {
+  try {
+    Mustache.parse(template);
+  } catch {
+    report(path, "Expected a Mustache template: a tag or a section is not closed");
+  }
+}
+
+function checkCases({ cases }: NodeConfig<"condition">, path: string, report: Report): void {
+  const seen = new Set(["else", errorHandle]);
+  for (const [index, { handle, all, any }] of cases.entries()) {
+    if (seen.has(handle)) report(`${path}.cases.${index}.handle`, `Expected a unique handle: ${handle} is taken`);
+    seen.add(handle);
+    if (Boolean(all) === Boolean(any)) report(`${path}.cases.${index}`, "Expected either all or any");
+    for (const { op, right } of [...(all ?? []), ...(any ?? [])]) {
+      if (op !== "matches" || isReference(right)) continue;
+      try {
+        RE2JS.compile(String(right));
+      } catch {
+        report(`${path}.cases.${index}`, `Expected a regular expression (RE2): ${JSON.stringify(right)} is none`);
+      }
+    }
+  }
+}
+
+function checkEdges({ nodes, edges }: WorkflowDefinition, report: Report): void {
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const seen = new Set<string>();
+  for (const [index, edge] of edges.entries()) {
+    const path = `edges.${index}`;
+    const from = byId.get(edge.from);
+    const to = byId.get(edge.to);
+    if (!from) report(`${path}.from`, `Expected a node's id: ${edge.from} is none`);
+    if (!to) report(`${path}.to`, `Expected a node's id: ${edge.to} is none`);
+    if (to?.type === "input") report(`${path}.to`, "Expected another node than input: nothing leads to it");
+    const key = `${edge.from} ${handleOf(edge)} ${edge.to}`;
+    if (seen.has(key)) report(path, "Expected each edge once");
+    seen.add(key);
+    if (!from) continue;
+    const handles = [...handlesOf(from), ...(from.type === "input" || from.type === "output" ? [] : [errorHandle])];
+    if (!handles.includes(handleOf(edge))) {
+      report(
+        `${path}.handle`,
+        handles.length > 0 ? `Expected one of ${handles.join(", ")}` : "Expected no edge out of an output node",
+      );
+    }
+  }
+}
+
+/** No cycles, nothing that cannot be reached, references to ancestors only. */
+function checkOrder({ nodes, edges }: WorkflowDefinition, report: Report): void {
+  const graph = graphOf({ nodes, edges });
+  const ancestors = ancestorsIn(graph);
+  for (const [index, node] of nodes.entries()) {
+    const path = `nodes.${index}`;
+    const before = ancestors.get(node.id);
+    if (!before) {
+      report(path, `Expected no cycle: ${node.id} is on one or behind one`);
+      continue;
+    }
+    if (node.type !== "input" && graph.get(node.id)?.incoming.length === 0) {
+      report(path, `Expected an edge to ${node.id}: nothing leads to it`);
+    }
+    const streamed =
+      node.type === "output" ? (node.config as NodeConfig<"output"> | undefined)?.stream_from : undefined;
+    if (streamed !== undefined && !before.has(streamed)) {
+      report(`${path}.config.stream_from`, `Expected a node before ${node.id}: ${streamed} is none`);
+    }
+    for (const reference of referencesIn([node.inputs, referencesOfConfig(node)])) {
+      const problem = referenceProblem(reference) ?? targetProblem(reference, before);
+      if (problem) report(`${path}.inputs`, `${problem}: ${reference}`);
+    }
+  }
+}
+
+/** Parts of a config that hold references: only some kinds have such parts. */
+function referencesOfConfig(node: WorkflowNode): unknown {
+  const { map, cases, until, body } = (node.config ?? {}) as Record<string, unknown>;
+  return [map, cases, until, node.type === "http" ? body : undefined];
+}
+
+function targetProblem(reference: string, before: ReadonlySet<string>): string | undefined {
+  const root = referencedRoot(reference);
+  if (root === "input" || root === "run") return undefined;
+  if (root !== "nodes") return "Expected a path below $.input, $.nodes or $.run";
+  const node = referencedNode(reference);
+  if (node === undefined) return "Expected a node's id after $.nodes";
+  return before.has(node) ? undefined : `Expected a node before this one: ${node} is none`;
+}
