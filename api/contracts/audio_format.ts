@@ -62,7 +62,10 @@ export function audioFormatFor(request: AudioFormatRequest = {}): AudioFormat {
   const asked = request.encoding ?? "pcm_s16le";
   const encoding = encodings.find((name) => name === asked) ?? encodingAliases[asked];
   if (!encoding) {
-    throw new AudioFormatError("encoding", `Expected one of ${[...encodings, ...Object.keys(encodingAliases)].join(", ")}`);
+    throw new AudioFormatError(
+      "encoding",
+      `Expected one of ${[...encodings, ...Object.keys(encodingAliases)].join(", ")}`,
+    );
   }
   const container = request.container ?? "raw";
   if (container !== "raw" && container !== "none") {

@@ -24,9 +24,7 @@ export const TranscriptItem = Type.Object({
 export type TranscriptItem = Static<typeof TranscriptItem>;
 
 export type TurnMetrics = Omit<ServerMessageOf<"turn_metrics">, "type">;
-export const TurnMetrics = Type.Unsafe<TurnMetrics>(
-  Type.Omit(serverMessageSchemas.turn_metrics, ["type", "seq", "t"]),
-);
+export const TurnMetrics = Type.Unsafe<TurnMetrics>(Type.Omit(serverMessageSchemas.turn_metrics, ["type", "seq", "t"]));
 
 /** Growth of a call's record since the last report; items and turns are upserted by their ids. */
 export const CallProgress = Type.Object({

@@ -46,7 +46,7 @@ export type ScriptedSttOptions = Static<typeof ScriptedSttOptions>;
 const ScriptedToolCall = options({
   turn: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
   name: toolName,
-  arguments: Type.Optional(Type.Record(Type.String({ maxLength: 100 }), Type.Unknown())),
+  arguments: Type.Optional(Type.Record(Type.String({ maxLength: 100 }), Type.Unknown(), { maxProperties: 100 })),
 });
 
 export const ScriptedLlmOptions = options({

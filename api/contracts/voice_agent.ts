@@ -60,7 +60,9 @@ const HttpTool = Type.Object(
     url: httpUrl,
     headers: Type.Optional(headers),
     params: Type.Optional(
-      Type.Array(Type.Object({ ...param, in: Type.Optional(oneOf(["path", "query", "body", "header"])) }, closed), { maxItems: 100 }),
+      Type.Array(Type.Object({ ...param, in: Type.Optional(oneOf(["path", "query", "body", "header"])) }, closed), {
+        maxItems: 100,
+      }),
     ),
     long_running: Type.Optional(Type.Boolean()),
     timeout_s: Type.Optional(Type.Number({ minimum: 0.1, maximum: 120 })),
@@ -181,7 +183,10 @@ export interface CallConfig {
   not_available: readonly string[];
 }
 
-function settingsFor(settings: { provider?: string; language?: string } & Record<string, unknown>, provider: string): ModelSettings {
+function settingsFor(
+  settings: { provider?: string; language?: string } & Record<string, unknown>,
+  provider: string,
+): ModelSettings {
   const { model, voice, temperature, options } = settings as Partial<ModelSettings>;
   return {
     provider: settings.provider ?? provider,

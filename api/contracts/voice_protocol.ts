@@ -201,7 +201,10 @@ const clientMessages = {
   mark: { name: textOf(200), cleared: optional(Type.Boolean()) },
   interrupt: {},
   dtmf: { digit: Type.String({ pattern: "^[0-9*#A-D]$" }), duration_ms: optional(ms()) },
-  user_message: { text: Type.String({ minLength: 1, maxLength: 16_000 }), urgency: optional(oneOf(["immediate", "soon", "later"])) },
+  user_message: {
+    text: Type.String({ minLength: 1, maxLength: 16_000 }),
+    urgency: optional(oneOf(["immediate", "soon", "later"])),
+  },
   context_update: { text: Type.String({ minLength: 1, maxLength: 16_000 }) },
   say: {
     text: Type.String({ minLength: 1, maxLength: 16_000 }),

@@ -104,16 +104,19 @@ function checkConfig(node: WorkflowNode, path: string, report: Report): void {
       return;
     }
     case "template":
-      return checkTemplate((config as NodeConfig<"template">).template, `${path}.template`, report);
+      checkTemplate((config as NodeConfig<"template">).template, `${path}.template`, report);
+      return;
     case "http":
-      return checkTemplate((config as NodeConfig<"http">).url, `${path}.url`, report);
+      checkTemplate((config as NodeConfig<"http">).url, `${path}.url`, report);
+      return;
     case "tool": {
       const { http, mcp } = config as NodeConfig<"tool">;
       if (Boolean(http) === Boolean(mcp)) report(path, "Expected either http or mcp");
       return;
     }
     case "condition":
-      return checkCases(config as NodeConfig<"condition">, path, report);
+      checkCases(config as NodeConfig<"condition">, path, report);
+      return;
     case "delay": {
       const { seconds, until } = config as NodeConfig<"delay">;
       if ((seconds === undefined) === (until === undefined)) report(path, "Expected either seconds or until");
