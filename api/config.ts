@@ -1,0 +1,91 @@
+/** Environment of the api and the worker as separate roles: the only file here that reads it. */
+import { type Static, Type } from "@sinclair/typebox";
+import { validatorFor } from "#http/validation.ts";
+
+const port = (byDefault: string) =>
+  Type.String({ pattern: "^[0-9]{1,5}$", default: byDefault, description: "a port number; 0 takes a free one" });
+const secret = (what: string) => Type.String({ minLength: 16, description: `${what}; at least 16 characters` });
+
+/** Every variable that these roles know. */
+export const apiEnvironment = Type.Object({
+  BIND_ADDRESS: Type.String({ minLength: 1, default: "127.0.0.1", description: "the address to listen on" }),
+  GATEWAY_PORT: port("8080"),
+  API_PORT: port("8081"),
+  WORKER_PORT: port("8082"),
+  PUBLIC_URL: Type.Optional(
+    Type.String({
+      pattern: "^https?://[^/\\s]+/?$",
+      description: "http(s)://host[:port]; default http://127.0.0.1:$GATEWAY_PORT",
+    }),
+  ),
+  DATABASE_URL: Type.String({
+    pattern: "^postgres(ql)?://",
+    description: "postgres://…, the database that all roles share (npm start brings its own)",
+  }),
+  REDIS_URL: Type.String({
+    pattern: "^rediss?://",
+    description: "redis://…, because separate roles share reservations and events over it (npm start needs none)",
+  }),
+  INTERNAL_SECRET: secret("what the gateway shows to the api"),
+  ENCRYPTION_KEY: secret("what stored credentials are encrypted with"),
+  JWT_SECRET: secret("what sessions are signed with"),
+  LOG_LEVEL: Type.String({
+    pattern: "^(debug|info|warn|error|silent)$",
+    default: "info",
+    description: "debug, info, warn, error or silent",
+  }),
+});
+
+export interface ApiConfig {
+  bindAddress: string;
+  apiPort: number;
+  workerPort: number;
+  publicUrl: string;
+  databaseUrl: string;
+  redisUrl: string;
+  internalSecret: string;
+  encryptionKey: string;
+  jwtSecret: string;
+  logLevel: string;
+}
+
+/** The environment cannot start a role; the message has a line for each problem. */
+export class ConfigError extends Error {
+  constructor(problems: readonly string[]) {
+    super(["Cannot start with this environment:", ...problems.map((problem) => `  ${problem}`)].join("\n"));
+    this.name = "ConfigError";
+  }
+}
+
+const validator = validatorFor(apiEnvironment);
+
+/** Reads the configuration, frozen. An empty variable is an unset one. @throws ConfigError with all problems */
+export function readApiConfig(
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): Readonly<ApiConfig> {
+  const given = Object.fromEntries(
+    Object.entries(apiEnvironment.properties).map(([name, schema]) => [name, environment[name] || schema.default]),
+  );
+  const problems = validator.problemsOf(JSON.parse(JSON.stringify(given)));
+  if (problems) {
+    throw new ConfigError(
+      Object.entries(problems).map(([name, message]) => {
+        const { description } = apiEnvironment.properties[name as keyof typeof apiEnvironment.properties];
+        return `${name}: ${message === "Required" || !message.includes(description ?? "") ? `${message} (${description})` : message}`;
+      }),
+    );
+  }
+  const env = given as Static<typeof apiEnvironment>;
+  return Object.freeze({
+    bindAddress: env.BIND_ADDRESS,
+    apiPort: Number(env.API_PORT),
+    workerPort: Number(env.WORKER_PORT),
+    publicUrl: (env.PUBLIC_URL ?? `http://127.0.0.1:${env.GATEWAY_PORT}`).replace(/\/$/, ""),
+    databaseUrl: env.DATABASE_URL,
+    redisUrl: env.REDIS_URL,
+    internalSecret: env.INTERNAL_SECRET,
+    encryptionKey: env.ENCRYPTION_KEY,
+    jwtSecret: env.JWT_SECRET,
+    logLevel: env.LOG_LEVEL,
+  });
+}

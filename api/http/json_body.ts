@@ -1,0 +1,67 @@
+/** Reads a JSON body within a bound of bytes, whatever the request says of its length. */
+import { ApiError } from "#contracts/errors.ts";
+import { textProblemIn } from "./validation.ts";
+
+export const bodyBytesMaxDefault = 1024 * 1024;
+
+export interface JsonBodyOptions {
+  bytesMax?: number | undefined;
+  /**
+   * Puts U+FFFD where text cannot be stored instead of refusing it: for reports of our own gateway,
+   * of which one odd character of one caller must not lose the rest.
+   */
+  repairText?: boolean | undefined;
+}
+
+/**
+ * The body's JSON value; an empty body is `{}`, so that requests whose fields are all optional need none.
+ * @throws ApiError payload_too_large above `bytesMax`, bad_request for what is no JSON in UTF-8
+ */
+export async function readJsonBody(request: Request, options: JsonBodyOptions = {}): Promise<unknown> {
+  const bytes = await readBytes(request, options.bytesMax ?? bodyBytesMaxDefault);
+  if (bytes.length === 0) return {};
+  const value = parseJson(bytes, options.repairText ?? false);
+  const problem = textProblemIn(value);
+  if (problem) throw new ApiError("bad_request", { details: { [problem.path]: problem.message } });
+  return value;
+}
+
+function parseJson(bytes: Uint8Array, repairText: boolean): unknown {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    const needsRepair = repairText && /\\u(0000|d[89a-f])/i.test(text);
+    return JSON.parse(text, needsRepair ? repaired : undefined);
+  } catch (cause) {
+    throw new ApiError("bad_request", { details: { body: "Expected JSON in UTF-8" }, cause });
+  }
+}
+
+const repaired = (_key: string, value: unknown) =>
+  typeof value === "string" ? value.replace(/\p{Surrogate}|\0/gu, "\uFFFD") : value;
+
+async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
+  const tooLarge = () => new ApiError("payload_too_large", { details: { body: `Expected at most ${bytesMax} bytes` } });
+  if (Number(request.headers.get("content-length") ?? 0) > bytesMax) throw tooLarge();
+  if (!request.body) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = request.body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    length += value.byteLength;
+    if (length > bytesMax) {
+      await reader.cancel().catch(() => undefined);
+      throw tooLarge();
+    }
+    chunks.push(value);
+  }
+  if (chunks.length === 1 && chunks[0]) return chunks[0];
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.byteLength;
+  }
+  return bytes;
+}

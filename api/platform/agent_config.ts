@@ -1,0 +1,110 @@
+/**
+ * Rules for the configuration of a voice agent that go beyond its schema, and how a call's
+ * configuration comes out of the agent's, the reservation's overrides and its variables. Pure.
+ */
+import type { ErrorDetails } from "#contracts/errors.ts";
+import { type CallConfig, completeConfig, VoiceAgentConfig } from "#contracts/voice_agent.ts";
+import { validatorFor } from "#http/validation.ts";
+import { checkModelSettings } from "#outbound/models/check_settings.ts";
+
+const stages = ["stt", "llm", "tts"] as const;
+const validator = validatorFor(VoiceAgentConfig);
+
+/** Problems of a configuration by field path below `under`, or undefined when it may be saved. */
+export function configProblems(config: unknown, under: string): ErrorDetails | undefined {
+  const problems = validator.problemsOf(config, under);
+  return problems ?? ruleProblems(config as VoiceAgentConfig, under);
+}
+
+function ruleProblems(config: VoiceAgentConfig, under: string): ErrorDetails | undefined {
+  const problems = new Map<string, string>();
+  if (config.mode === "realtime") problems.set(`${under}.mode`, "realtime is not available yet; expected pipeline");
+  const idleTimeoutS = config.advanced?.idle_timeout_s;
+  if (idleTimeoutS !== undefined && idleTimeoutS > 0 && idleTimeoutS < 5) {
+    problems.set(`${under}.advanced.idle_timeout_s`, "Expected 0 (off) or 5 to 3600");
+  }
+  for (const stage of stages) {
+    const settings = config[stage];
+    if (!settings) continue;
+    for (const { path, message } of checkModelSettings(stage, settings)) problems.set(`${under}.${path}`, message);
+  }
+  return problems.size > 0 ? Object.fromEntries(problems) : undefined;
+}
+
+/** What only the agent itself may set: whoever starts a call must not point it at other machines. */
+const agentOnlyFields = new Set(["connection_id", "base_url", "headers", "url"]);
+
+/** Problems of a reservation's overrides on an agent's configuration, by field path. */
+export function overrideProblems(config: VoiceAgentConfig, overrides: unknown): ErrorDetails | undefined {
+  const under = "config_overrides";
+  const problems = validator.problemsOf(overrides, under);
+  if (problems) return problems;
+  const checked = overrides as VoiceAgentConfig;
+  return agentOnlyProblems(checked, under) ?? ruleProblems(mergeOverrides(config, checked), under);
+}
+
+function agentOnlyProblems(overrides: VoiceAgentConfig, under: string): ErrorDetails | undefined {
+  const problems = new Map<string, string>();
+  const refuse = (path: string) => problems.set(path, "Expected to be set on the agent, not for one call");
+  const open: { value: unknown; path: string }[] = [{ value: overrides, path: under }];
+  for (let item = open.pop(); item; item = open.pop()) {
+    if (typeof item.value !== "object" || item.value === null) continue;
+    for (const [name, value] of Object.entries(item.value)) {
+      const path = `${item.path}.${name}`;
+      if (agentOnlyFields.has(name)) refuse(path);
+      else open.push({ value, path });
+    }
+  }
+  if (overrides.mcp_servers) refuse(`${under}.mcp_servers`);
+  if (overrides.advanced?.background_sound?.startsWith("https:")) refuse(`${under}.advanced.background_sound`);
+  for (const [index, { phone_number: number }] of (overrides.transfer?.destinations ?? []).entries()) {
+    if (isSipAddress(number)) refuse(`${under}.transfer.destinations.${index}.phone_number`);
+  }
+  if (isSipAddress(overrides.transfer?.phone_number)) refuse(`${under}.transfer.phone_number`);
+  return problems.size > 0 ? Object.fromEntries(problems) : undefined;
+}
+
+const isSipAddress = (number: string | undefined) => /^sips?:/.test(number ?? "");
+
+/**
+ * `overrides` laid over `config`: a field replaces its field, within `stt`, `llm`, `tts`, `transfer`
+ * and `advanced` field by field. Lists and `options` are replaced as wholes. Where the override names
+ * another provider, nothing of the old provider's settings stays.
+ */
+export function mergeOverrides(config: VoiceAgentConfig, overrides: VoiceAgentConfig): VoiceAgentConfig {
+  const merged: VoiceAgentConfig = { ...config, ...overrides };
+  if (overrides.advanced) merged.advanced = { ...config.advanced, ...overrides.advanced };
+  if (overrides.transfer) merged.transfer = { ...config.transfer, ...overrides.transfer };
+  if (overrides.stt) merged.stt = mergeSettings(config.stt, overrides.stt, "scripted");
+  if (overrides.llm) merged.llm = mergeSettings(config.llm, overrides.llm, "rules");
+  if (overrides.tts) merged.tts = mergeSettings(config.tts, overrides.tts, "flite");
+  return merged;
+}
+
+/** `defaultProvider` is what settings mean that name none, as in `completeConfig`. */
+function mergeSettings<S extends { provider?: string }>(base: S | undefined, over: S, defaultProvider: string): S {
+  const staysWithProvider = over.provider === undefined || over.provider === (base?.provider ?? defaultProvider);
+  return staysWithProvider ? { ...base, ...over } : over;
+}
+
+export type Variables = Readonly<Record<string, string | number | boolean>>;
+
+/**
+ * `text` with each `{{name}}` filled in; a name without a value becomes empty, because a caller
+ * should never hear braces. Values are not filled in again.
+ */
+export function fillVariables(text: string, variables: Variables): string {
+  return text.replace(/\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}/g, (_match, name: string) =>
+    Object.hasOwn(variables, name) ? String(variables[name]) : "",
+  );
+}
+
+/** What a call runs on: the agent's configuration, overrides merged, defaults and variables filled in. */
+export function callConfigFor(config: VoiceAgentConfig, overrides: VoiceAgentConfig, variables: Variables): CallConfig {
+  const complete = completeConfig(mergeOverrides(config, overrides));
+  return {
+    ...complete,
+    instructions: fillVariables(complete.instructions, variables),
+    welcome_message: fillVariables(complete.welcome_message, variables),
+  };
+}

@@ -1,0 +1,51 @@
+/** Writes what gateways report of their calls: the transcript, the turns, the usage. */
+import type { CallProgress } from "#contracts/call_record.ts";
+import { type AnySql, json } from "#store/sql.ts";
+
+/**
+ * Upserts the items and turns of any number of calls in a few statements, however many there are.
+ * A later report of the same item or turn replaces the earlier one.
+ */
+export async function writeProgress(sql: AnySql, reports: readonly CallProgress[]): Promise<void> {
+  const items = newest(
+    reports.flatMap((report) => report.items.map((item) => ({ ...item, call_id: report.call_id }))),
+    "item_id",
+  );
+  const turns = newest(
+    reports.flatMap((report) =>
+      report.turns.map((metrics) => ({ call_id: report.call_id, turn_id: metrics.turn_id, metrics })),
+    ),
+    "turn_id",
+  );
+  const usages = reports.flatMap(({ call_id, usage }) => (usage ? [{ call_id, usage }] : []));
+  if (items.length > 0) {
+    await sql`
+      insert into call_item
+        (call_id, item_id, turn_id, role, text, heard_text, interrupted, start_ms, end_ms)
+      select call_id, item_id, turn_id, role, text, heard_text, interrupted, start_ms, end_ms
+      from json_to_recordset(${json(sql, items)}) as reported(
+        call_id uuid, item_id text, turn_id text, role text, text text, heard_text text, interrupted boolean,
+        start_ms double precision, end_ms double precision)
+      on conflict (call_id, item_id) do update
+      set turn_id = excluded.turn_id, role = excluded.role, text = excluded.text, heard_text = excluded.heard_text,
+          interrupted = excluded.interrupted, start_ms = excluded.start_ms, end_ms = excluded.end_ms`;
+  }
+  if (turns.length > 0) {
+    await sql`
+      insert into call_turn (call_id, turn_id, metrics)
+      select call_id, turn_id, metrics
+      from json_to_recordset(${json(sql, turns)}) as reported(call_id uuid, turn_id text, metrics json)
+      on conflict (call_id, turn_id) do update set metrics = excluded.metrics`;
+  }
+  if (usages.length > 0) {
+    await sql`
+      update call set usage = reported.usage
+      from json_to_recordset(${json(sql, usages)}) as reported(call_id uuid, usage json)
+      where call.id = reported.call_id`;
+  }
+}
+
+/** The last report of each id, in the order in which the ids first appeared. */
+function newest<Row extends { call_id: string }, Key extends keyof Row>(rows: readonly Row[], key: Key): Row[] {
+  return [...new Map(rows.map((row) => [`${row.call_id} ${String(row[key])}`, row])).values()];
+}

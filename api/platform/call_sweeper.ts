@@ -1,0 +1,55 @@
+/**
+ * Closes what nobody will close any more: calls whose gateway is gone, and reservations that ran
+ * out. Runs in the worker every few seconds; any number of workers may run it at once.
+ */
+import type { Bus } from "#bus/bus.ts";
+import { heartbeatLostS } from "#contracts/internal_calls.ts";
+import type { Sql } from "#store/sql.ts";
+
+/** Calls of a gateway that lives but reaches no api go on for this long. */
+const unreachableMs = 5 * 60 * 1000;
+/** Rows that one round changes at most; the next round takes the rest. */
+const batchMax = 1000;
+
+export interface Swept {
+  closed: number;
+  expired: number;
+}
+
+/**
+ * A call is given up when its heartbeat is older than `heartbeatLostS` and
+ * - its gateway is not on the bus any more, or
+ * - its gateway has reported other calls for longer than that without a gap, this one missing, or
+ * - nothing was heard for `unreachableMs`.
+ * So calls go on through an outage of the api, and one that a living gateway lost is closed as well.
+ */
+export async function sweepCalls(deps: { sql: Sql; bus: Bus; now(): Date }): Promise<Swept> {
+  const { sql } = deps;
+  const now = deps.now();
+  const lostBefore = new Date(now.getTime() - heartbeatLostS * 1000);
+  const unreachableBefore = new Date(now.getTime() - unreachableMs);
+  const livingGateways = [...(await deps.bus.capacities()).keys()];
+  const closed = await sql`
+    with lost as (
+      select call.id from call
+      left join gateway_heartbeat gateway on gateway.gateway_id = call.gateway_id
+      where call.state = 'in_progress' and call.heartbeat_at < ${lostBefore}
+        and (
+          call.gateway_id <> all (${livingGateways}::text[])
+          or (gateway.heartbeat_at >= ${lostBefore} and gateway.since < ${lostBefore})
+          or call.heartbeat_at < ${unreachableBefore}
+        )
+      order by call.id limit ${batchMax} for update of call skip locked
+    )
+    update call
+    set state = 'ended', end_reason = 'error', error_code = 'gateway_lost', ended_at = call.heartbeat_at,
+        duration_ms = extract(epoch from call.heartbeat_at - call.started_at) * 1000
+    from lost where call.id = lost.id`;
+  const expired = await sql`
+    with overdue as (
+      select id from call where state = 'reserved' and expires_at <= ${now}
+      order by id limit ${batchMax} for update skip locked
+    )
+    update call set state = 'expired' from overdue where call.id = overdue.id`;
+  return { closed: closed.count, expired: expired.count };
+}

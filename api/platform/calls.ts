@@ -1,0 +1,155 @@
+/**
+ * Call records: timing, end reason, what was said and really heard, the latency of each turn, usage.
+ * A call in progress takes client messages through `control`.
+ */
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { topics } from "#bus/bus.ts";
+import { AudioFormat } from "#contracts/audio_format.ts";
+import { callStates, TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
+import { ApiError } from "#contracts/errors.ts";
+import { oneOf } from "#contracts/one_of.ts";
+import { type ClientMessageType, clientMessageSchemas, Usage, voiceLimits } from "#contracts/voice_protocol.ts";
+import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { type Route, route } from "#http/route.ts";
+import { timeBoundsOf, timeRangeQuery } from "#http/time_range.ts";
+import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
+import { type Validator, validatorFor } from "#http/validation.ts";
+import type { ApiDeps } from "#identity/api_deps.ts";
+import { type Caller, requireProjectAccess, visibleProjects } from "#identity/caller.ts";
+import { type AnySql, selectPage } from "#store/sql.ts";
+
+const orNull = <S extends TSchema>(schema: S) => Type.Unsafe<Static<S> | null>({ anyOf: [schema, { type: "null" }] });
+
+const callFields = {
+  id: Type.String({ format: "uuid" }),
+  agent_id: Type.String({ format: "uuid" }),
+  project_id: Type.String({ format: "uuid" }),
+  state: oneOf(callStates),
+  protocol: Type.String(),
+  audio_format: AudioFormat,
+  output_audio_format: AudioFormat,
+  metadata: Type.Record(Type.String(), Type.Unknown()),
+  created_at: Timestamp,
+  expires_at: Timestamp,
+  started_at: OptionalTimestamp,
+  ended_at: OptionalTimestamp,
+  duration_ms: orNull(Type.Number()),
+  end_reason: nullableText,
+  error_code: nullableText,
+  usage: orNull(Usage),
+};
+const Call = Type.Object(callFields);
+type Call = Static<typeof Call>;
+/** With what was said and how long each turn took, oldest first. */
+const CallRecord = Type.Object({
+  ...callFields,
+  transcript: Type.Array(TranscriptItem),
+  turns: Type.Array(TurnMetrics),
+});
+
+const clientMessageTypes = Object.keys(clientMessageSchemas) as ClientMessageType[];
+const ControlMessage = Type.Object(
+  { type: oneOf(clientMessageTypes) },
+  { additionalProperties: true, description: "A client message of voice.v1" },
+);
+const messageValidators = Object.fromEntries(
+  clientMessageTypes.map((type) => [type, validatorFor(clientMessageSchemas[type])]),
+) as Record<ClientMessageType, Validator<unknown>>;
+
+const sortColumns = ["created_at", "started_at", "ended_at", "duration_ms"] as const;
+
+export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Route[] {
+  const path = "/v1/agents/voice/calls";
+  return [
+    route({
+      method: "GET",
+      path,
+      summary: "List calls, newest first",
+      guard: personalAccessToken,
+      query: {
+        ...pagingQuery,
+        agent_id: Type.Optional(Type.String({ format: "uuid" })),
+        project_id: Type.Optional(Type.String({ format: "uuid" })),
+        state: Type.Optional(oneOf(callStates)),
+        ...timeRangeQuery("started_at"),
+      },
+      reply: { status: 200, body: Type.Object({ data: Type.Array(Call), pagination: Pagination }) },
+      handle: async ({ principal, query }) => {
+        const page = pageOf(query);
+        const bounds = timeBoundsOf(query, "started_at").map(
+          ({ comparison, at }) => sql`and started_at ${sql.unsafe(comparison)} ${at}`,
+        );
+        const { rows, totalCount } = await selectPage<Call>(sql, {
+          columns: columns(sql, now()),
+          from: sql`call`,
+          where: sql`
+            organization_id = ${principal.organizationId} and ${visibleProjects(sql, principal)}
+            ${query.agent_id === undefined ? sql`` : sql`and agent_id = ${query.agent_id}`}
+            ${query.project_id === undefined ? sql`` : sql`and project_id = ${query.project_id}`}
+            ${query.state === undefined ? sql`` : sql`and ${state(sql, now())} = ${query.state}`}
+            ${bounds}`,
+          sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
+          page,
+        });
+        return { data: rows, pagination: paginationFor(page, totalCount) };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/agents/voice/calls/{call_id}",
+      summary: "Get a call with its transcript and turns",
+      guard: personalAccessToken,
+      reply: { status: 200, body: Type.Object({ data: CallRecord }) },
+      errors: ["forbidden"],
+      handle: async ({ principal, params }) => {
+        const call = await findCall(sql, principal, params.call_id, now());
+        const [transcript, turns] = await Promise.all([
+          sql<TranscriptItem[]>`
+            select item_id, turn_id, role, text, heard_text, interrupted, start_ms, end_ms
+            from call_item where call_id = ${call.id} order by start_ms, position`,
+          sql<{ metrics: TurnMetrics }[]>`
+            select metrics from call_turn where call_id = ${call.id} order by position`,
+        ]);
+        return { data: { ...call, transcript: [...transcript], turns: turns.map((turn) => turn.metrics) } };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/agents/voice/calls/{call_id}/control",
+      summary: "Send a client message into a call in progress",
+      guard: personalAccessToken,
+      body: ControlMessage,
+      bodyOptions: { bytesMax: voiceLimits.messageBytesMax },
+      reply: { status: 204 },
+      errors: ["forbidden", "conflict"],
+      handle: async ({ principal, params, body }) => {
+        messageValidators[body.type].parse(body);
+        await findCall(sql, principal, params.call_id, now());
+        const [active] = await sql<{ gateway_id: string }[]>`
+          select gateway_id from call where id = ${params.call_id} and state = 'in_progress'`;
+        if (!active) throw new ApiError("conflict", { details: { call_id: "Expected a call in progress" } });
+        const payload = JSON.stringify({ call_id: params.call_id, message: body });
+        await bus.publish(topics.callControl(active.gateway_id), payload);
+      },
+    }),
+  ];
+}
+
+/** A reservation is expired from its last second on, whether or not the sweeper has come by. */
+const state = (sql: AnySql, now: Date) =>
+  sql`case when state = 'reserved' and expires_at <= ${now} then 'expired' else state end`;
+
+const columns = (sql: AnySql, now: Date) => sql`
+  id, agent_id, project_id, ${state(sql, now)} as state, protocol, input_format as audio_format,
+  output_format as output_audio_format, metadata, created_at, expires_at, started_at, ended_at, duration_ms,
+  end_reason, error_code, usage`;
+
+/** @throws ApiError not_found, or forbidden for a project that the caller does not reach */
+async function findCall(sql: AnySql, caller: Caller, callId: string, now: Date): Promise<Call> {
+  const [call] = await sql<Call[]>`
+    select ${columns(sql, now)} from call
+    where id = ${callId} and organization_id = ${caller.organizationId}`;
+  if (!call) throw new ApiError("not_found");
+  await requireProjectAccess(sql, caller, call.project_id);
+  return call;
+}

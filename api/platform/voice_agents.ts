@@ -1,0 +1,236 @@
+/**
+ * Voice agents: configuration, with a life from draft to archived. A change takes effect on the
+ * next call; calls in progress keep what they began with. Archiving keeps the call records.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import { ApiError } from "#contracts/errors.ts";
+import { oneOf } from "#contracts/one_of.ts";
+import { VoiceAgentConfig, voiceAgentStatuses } from "#contracts/voice_agent.ts";
+import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { type Route, route } from "#http/route.ts";
+import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
+import type { ApiDeps } from "#identity/api_deps.ts";
+import { type Caller, requireProjectAccess, visibleProjects } from "#identity/caller.ts";
+import { requireProjectFor } from "#identity/projects.ts";
+import { type AnySql, json, selectPage } from "#store/sql.ts";
+import { configProblems } from "./agent_config.ts";
+
+const VoiceAgent = Type.Object({
+  id: Type.String({ format: "uuid" }),
+  name: Type.String(),
+  description: Type.String(),
+  project_id: Type.String({ format: "uuid" }),
+  status: oneOf(voiceAgentStatuses),
+  config: VoiceAgentConfig,
+  allowed_origins: Type.Array(Type.String()),
+  agent_name: nullableText,
+  deploy_error: nullableText,
+  deployed_at: OptionalTimestamp,
+  phone_numbers: Type.Array(Type.String()),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  deleted_at: OptionalTimestamp,
+});
+export type VoiceAgent = Static<typeof VoiceAgent>;
+
+const name = Type.String({ minLength: 1, maxLength: 200, pattern: "\\S", description: "text that is not blank" });
+const description = Type.String({ maxLength: 4000 });
+const allowedOrigins = Type.Array(
+  Type.String({
+    maxLength: 300,
+    pattern: "^[A-Za-z][A-Za-z0-9+.-]*://[^/\\s?#]+$",
+    description: "an origin such as https://www.example.com",
+  }),
+  { maxItems: 100, description: "Origins whose pages may connect to a call; none means any" },
+);
+/** Checked by `configProblems`, whose messages know the providers; described by the schema. */
+const config = Type.Unsafe<unknown>(VoiceAgentConfig);
+
+const NewVoiceAgent = Type.Object(
+  {
+    name,
+    description: Type.Optional(description),
+    project_id: Type.String({ format: "uuid" }),
+    config,
+    allowed_origins: Type.Optional(allowedOrigins),
+  },
+  { additionalProperties: false },
+);
+const VoiceAgentChange = Type.Object(
+  {
+    name: Type.Optional(name),
+    description: Type.Optional(description),
+    config: Type.Optional(config),
+    allowed_origins: Type.Optional(allowedOrigins),
+  },
+  { additionalProperties: false, description: "Absent fields stay; `config` is replaced as a whole" },
+);
+const OneVoiceAgent = Type.Object({ data: VoiceAgent });
+
+const sortColumns = ["name", "status", "created_at", "updated_at"] as const;
+
+export function voiceAgentRoutes({ sql, now, personalAccessToken }: ApiDeps): Route[] {
+  const path = "/v1/agents/voice/agents";
+  const pathOfOne = "/v1/agents/voice/agents/{agent_id}";
+  return [
+    route({
+      method: "POST",
+      path,
+      summary: "Create a voice agent",
+      guard: personalAccessToken,
+      body: NewVoiceAgent,
+      reply: { status: 201, body: OneVoiceAgent },
+      errors: ["forbidden", "not_found"],
+      handle: async ({ principal, body }) => {
+        requireConfig(body.config);
+        await requireProjectFor(sql, principal, body.project_id);
+        return { data: await insertVoiceAgent(sql, principal, body as NewAgent, now()) };
+      },
+    }),
+    route({
+      method: "GET",
+      path,
+      summary: "List voice agents; archived ones only with status=archived",
+      guard: personalAccessToken,
+      query: {
+        ...pagingQuery,
+        project_id: Type.Optional(Type.String({ format: "uuid" })),
+        status: Type.Optional(oneOf(voiceAgentStatuses)),
+      },
+      reply: { status: 200, body: Type.Object({ data: Type.Array(VoiceAgent), pagination: Pagination }) },
+      handle: async ({ principal, query }) => {
+        const page = pageOf(query);
+        const ofProject = query.project_id === undefined ? sql`true` : sql`project_id = ${query.project_id}`;
+        const ofStatus = query.status === undefined ? sql`status <> 'archived'` : sql`status = ${query.status}`;
+        const { rows, totalCount } = await selectPage<VoiceAgent>(sql, {
+          columns: columns(sql),
+          from: sql`voice_agent`,
+          where: sql`
+            organization_id = ${principal.organizationId}
+            and ${ofProject} and ${ofStatus} and ${visibleProjects(sql, principal)}`,
+          sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
+          page,
+        });
+        return { data: rows, pagination: paginationFor(page, totalCount) };
+      },
+    }),
+    route({
+      method: "GET",
+      path: pathOfOne,
+      summary: "Get a voice agent",
+      guard: personalAccessToken,
+      reply: { status: 200, body: OneVoiceAgent },
+      errors: ["forbidden"],
+      handle: async ({ principal, params }) => ({ data: await findVoiceAgent(sql, principal, params.agent_id) }),
+    }),
+    route({
+      method: "PATCH",
+      path: pathOfOne,
+      summary: "Change a voice agent, from the next call on; config is replaced as a whole",
+      guard: personalAccessToken,
+      body: VoiceAgentChange,
+      reply: { status: 200, body: OneVoiceAgent },
+      errors: ["forbidden", "conflict"],
+      handle: async ({ principal, params, body }) => {
+        if (body.config !== undefined) requireConfig(body.config);
+        await findVoiceAgent(sql, principal, params.agent_id);
+        const agent = await updateVoiceAgent(sql, principal, params.agent_id, body as Partial<NewAgent>, now());
+        if (!agent) throw new ApiError("conflict", { details: { status: "Expected an agent that is not archived" } });
+        return { data: agent };
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: pathOfOne,
+      summary: "Archive a voice agent: no further calls; its records stay",
+      guard: personalAccessToken,
+      reply: { status: 200, body: OneVoiceAgent },
+      errors: ["forbidden"],
+      handle: async ({ principal, params }) => {
+        await findVoiceAgent(sql, principal, params.agent_id);
+        const [agent] = await sql<VoiceAgent[]>`
+          update voice_agent
+          set status = 'archived', phone_numbers = '{}',
+              deleted_at = coalesce(deleted_at, ${now()}),
+              updated_at = case when deleted_at is null then ${now()} else updated_at end,
+              updated_by = case when deleted_at is null then ${principal.userId} else updated_by end
+          where id = ${params.agent_id} and organization_id = ${principal.organizationId}
+          returning ${columns(sql)}`;
+        if (!agent) throw new ApiError("not_found");
+        return { data: agent };
+      },
+    }),
+  ];
+}
+
+function requireConfig(value: unknown): asserts value is VoiceAgentConfig {
+  const details = configProblems(value, "config");
+  if (details) throw new ApiError("bad_request", { details });
+}
+
+const columns = (sql: AnySql) => sql`
+  id, name, description, project_id, status, config, allowed_origins, agent_name, deploy_error, deployed_at,
+  phone_numbers, created_at, updated_at, deleted_at`;
+
+const lowerCased = (origins: readonly string[]) => origins.map((origin) => origin.toLowerCase());
+
+export interface NewAgent {
+  name: string;
+  description?: string;
+  project_id: string;
+  config: VoiceAgentConfig;
+  allowed_origins?: string[];
+}
+
+/**
+ * Stores an agent whose configuration has been checked. The lock on the project keeps it from being
+ * deleted at the same moment. @throws ApiError not_found when that was faster
+ */
+export async function insertVoiceAgent(sql: AnySql, caller: Caller, agent: NewAgent, now: Date): Promise<VoiceAgent> {
+  const id = crypto.randomUUID();
+  const [row] = await sql<VoiceAgent[]>`
+    insert into voice_agent
+      (id, organization_id, project_id, name, description, config, allowed_origins, agent_name,
+       created_at, created_by, updated_at, updated_by)
+    select ${id}, organization_id, id, ${agent.name}, ${agent.description ?? ""}, ${json(sql, agent.config)},
+           ${lowerCased(agent.allowed_origins ?? [])}::text[], ${`va_${id}`},
+           ${now}, ${caller.userId}, ${now}, ${caller.userId}
+    from project
+    where id = ${agent.project_id} and organization_id = ${caller.organizationId} and deleted_at is null
+    for share
+    returning ${columns(sql)}`;
+  if (!row) throw new ApiError("not_found", { details: { project_id: "Expected a project of your organization" } });
+  return row;
+}
+
+/** @throws ApiError not_found, or forbidden for a project that the caller does not reach */
+async function findVoiceAgent(sql: AnySql, caller: Caller, agentId: string): Promise<VoiceAgent> {
+  const [agent] = await sql<VoiceAgent[]>`
+    select ${columns(sql)} from voice_agent
+    where id = ${agentId} and organization_id = ${caller.organizationId}`;
+  if (!agent) throw new ApiError("not_found");
+  await requireProjectAccess(sql, caller, agent.project_id);
+  return agent;
+}
+
+/** Undefined when the agent is archived. */
+async function updateVoiceAgent(
+  sql: AnySql,
+  caller: Caller,
+  agentId: string,
+  change: Partial<NewAgent>,
+  now: Date,
+): Promise<VoiceAgent | undefined> {
+  const newConfig = change.config === undefined ? sql`config` : json(sql, change.config);
+  const origins = change.allowed_origins;
+  const newOrigins = origins === undefined ? sql`allowed_origins` : sql`${lowerCased(origins)}::text[]`;
+  const [agent] = await sql<VoiceAgent[]>`
+    update voice_agent
+    set name = coalesce(${change.name ?? null}, name),
+        description = coalesce(${change.description ?? null}, description),
+        config = ${newConfig}, allowed_origins = ${newOrigins},
+        updated_at = ${now}, updated_by = ${caller.userId}
+    where id = ${agentId} and organization_id = ${caller.organizationId} and deleted_at is null
+    returning ${columns(sql)}`;
+  return agent;
+}

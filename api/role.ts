@@ -1,0 +1,46 @@
+/** What the api's and the worker's processes have in common: a log, and an end on a signal. */
+import pino from "pino";
+import type { Logger } from "#http/logger.ts";
+import { type ApiConfig, ConfigError, readApiConfig } from "./config.ts";
+
+/**
+ * Reads the configuration, starts the role, and closes it on SIGINT or SIGTERM; a second signal
+ * ends the process at once.
+ */
+export async function runRole(
+  name: string,
+  start: (config: Readonly<ApiConfig>, logger: Logger) => Promise<{ close(): Promise<void> }>,
+): Promise<void> {
+  const config = configOrExit();
+  const logger = pino({ name, level: config.logLevel });
+  try {
+    const role = await start(config, logger);
+    let signals = 0;
+    const end = () => {
+      signals += 1;
+      if (signals > 1) process.exit(1);
+      role.close().then(
+        () => process.exit(0),
+        (err: unknown) => {
+          logger.error({ err }, "did not stop cleanly");
+          process.exit(1);
+        },
+      );
+    };
+    process.on("SIGINT", end);
+    process.on("SIGTERM", end);
+  } catch (err) {
+    logger.fatal({ err }, "cannot start");
+    process.exit(1);
+  }
+}
+
+function configOrExit(): Readonly<ApiConfig> {
+  try {
+    return readApiConfig();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exit(1);
+  }
+}

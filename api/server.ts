@@ -1,0 +1,57 @@
+/** Starts the api as a server: the app, its stores where none are given, and an HTTP listener. */
+import type { Bus } from "#bus/bus.ts";
+import { openBus } from "#bus/open_bus.ts";
+import type { Logger } from "#http/logger.ts";
+import { migrate } from "#store/migrations.ts";
+import { openSql, type Sql } from "#store/sql.ts";
+import { createApp } from "./app.ts";
+import { listen } from "./http_listener.ts";
+
+export interface StartApiOptions {
+  config: {
+    bindAddress: string;
+    apiPort: number;
+    publicUrl: string;
+    internalSecret: string;
+    databaseUrl?: string;
+    redisUrl?: string | undefined;
+  };
+  /** Opened from `config.databaseUrl`, and migrated, when absent. */
+  sql?: Sql;
+  /** Opened from `config.redisUrl` when absent. */
+  bus?: Bus;
+  logger: Logger;
+}
+
+export interface RunningApi {
+  url: string;
+  port: number;
+  /** Finishes the requests under way, then closes what this start opened. */
+  close(): Promise<void>;
+}
+
+export async function startApi({ config, logger, ...given }: StartApiOptions): Promise<RunningApi> {
+  const sql = given.sql ?? (await openMigratedSql(config.databaseUrl));
+  const bus = given.bus ?? (await openBus({ redisUrl: config.redisUrl }));
+  const app = await createApp({ sql, bus, logger, config, now: () => new Date() });
+  const listener = await listen(app.fetch, { host: config.bindAddress, port: config.apiPort });
+  logger.info({ url: listener.url }, "api listens");
+  return {
+    url: listener.url,
+    port: listener.port,
+    async close() {
+      await listener.close();
+      await app.close();
+      if (!given.bus) await bus.close();
+      if (!given.sql) await sql.end({ timeout: 5 });
+    },
+  };
+}
+
+/** @throws Error without a url, MigrationError when code and database disagree */
+export async function openMigratedSql(databaseUrl: string | undefined): Promise<Sql> {
+  if (!databaseUrl) throw new Error("Cannot open the database: expected DATABASE_URL");
+  const sql = openSql({ databaseUrl });
+  await migrate(sql);
+  return sql;
+}

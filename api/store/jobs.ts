@@ -1,0 +1,57 @@
+/**
+ * Jobs in Postgres, on graphile-worker (which brings its own driver and pool). A job is a wake-up:
+ * what is to be done, and by whom, stands in our own rows.
+ */
+import { Logger as JobLogger, parseCronItems, run } from "graphile-worker";
+import type { Sql } from "./sql.ts";
+
+export interface JobsOptions {
+  databaseUrl: string;
+  /** Task by name. A task is short: well below `stuckAfterMs`. */
+  tasks: Record<string, () => Promise<void>>;
+  /** Cron lines (minute, hour, day, month, weekday; UTC) by task name. */
+  schedule: Record<string, string>;
+  /** Jobs at work at once in this process. */
+  concurrency: number;
+  onLog(level: "error" | "warning" | "info" | "debug", message: string): void;
+}
+
+export interface Jobs {
+  /** Lets running jobs finish, then releases the queue's own connections. Call it before Postgres stops. */
+  stop(): Promise<void>;
+}
+
+/** A job locked for longer belongs to a worker that died; the queue itself would wait for hours. */
+const stuckAfterMs = 5 * 60 * 1000;
+
+/** Creates the queue's schema when it is missing and starts taking jobs. */
+export async function startJobs(options: JobsOptions): Promise<Jobs> {
+  const runner = await run({
+    connectionString: options.databaseUrl,
+    maxPoolSize: options.concurrency + 2,
+    concurrency: options.concurrency,
+    noHandleSignals: true,
+    taskList: Object.fromEntries(Object.entries(options.tasks).map(([name, task]) => [name, async () => task()])),
+    parsedCronItems: parseCronItems(Object.entries(options.schedule).map(([task, match]) => ({ task, match }))),
+    logger: new JobLogger(() => (level, message) => options.onLog(level, message)),
+  });
+  // Without a listener a failed pool would take the process down; `stop` meets the same failure.
+  runner.promise.catch(() => undefined);
+  let stopped: Promise<void> | undefined;
+  return {
+    stop() {
+      stopped ??= runner.stop();
+      return stopped;
+    },
+  };
+}
+
+/** Makes jobs of dead workers available again. Safe to run in every worker. */
+export async function releaseStuckJobs(sql: Sql, now: Date): Promise<void> {
+  const stuckBefore = new Date(now.getTime() - stuckAfterMs);
+  await sql`
+    select graphile_worker.force_unlock_workers(array_agg(distinct locked_by))
+    from graphile_worker.jobs
+    where locked_at < ${stuckBefore}
+    having count(*) > 0`;
+}

@@ -1,0 +1,96 @@
+/** The Postgres client, and what our statements have in common. */
+import postgres from "postgres";
+import { ApiError } from "#contracts/errors.ts";
+
+export type Sql = postgres.Sql;
+/** A client inside a transaction or outside: for statements that work in both. */
+export type AnySql = postgres.ISql;
+
+export interface OpenSqlOptions {
+  databaseUrl: string;
+  /** Connections kept at most; further statements queue in the client. */
+  connectionsMax?: number;
+  /** Shown in `pg_stat_activity`. */
+  applicationName?: string;
+}
+
+/** Opens a pool. It connects on first use; end it with `sql.end()`. */
+export function openSql({ databaseUrl, connectionsMax = 10, applicationName = "frontdesk" }: OpenSqlOptions): Sql {
+  return postgres(databaseUrl, {
+    max: connectionsMax,
+    connect_timeout: 10,
+    connection: { application_name: applicationName },
+    onnotice: () => undefined,
+  });
+}
+
+/** A `json` parameter, kept as it was written (`jsonb` would reorder a customer's fields). */
+export function json(sql: AnySql, value: unknown) {
+  const jsonOid = 114;
+  return sql.typed(value as never, jsonOid);
+}
+
+/** The statement's only row. @throws Error when there is none */
+export function oneRow<Row>(rows: readonly Row[]): Row {
+  const [row] = rows;
+  if (row === undefined) throw new Error(`Expected a row, got ${rows.length}`);
+  return row;
+}
+
+/** `order by` these columns, then by id, so that pages neither overlap nor skip. */
+function orderBy(sql: AnySql, keys: readonly { column: string; descending: boolean }[]) {
+  const parts = keys.map(({ column, descending }) =>
+    descending ? sql`${sql(column)} desc nulls last, ` : sql`${sql(column)} asc nulls last, `,
+  );
+  return sql`order by ${parts} id`;
+}
+
+type Fragment = ReturnType<typeof json> | postgres.PendingQuery<postgres.Row[]>;
+
+export interface PageQuery {
+  columns: Fragment;
+  /** Tables and joins. */
+  from: Fragment;
+  where: Fragment;
+  sort: readonly { column: string; descending: boolean }[];
+  page: { pageSize: number; offset: number };
+}
+
+/** One page of a list, and how many rows there are on all of its pages. */
+export async function selectPage<Row>(sql: AnySql, query: PageQuery): Promise<{ rows: Row[]; totalCount: number }> {
+  const { columns, from, where, sort, page } = query;
+  const [rows, counts] = await Promise.all([
+    sql<(Row & object)[]>`
+      select ${columns} from ${from} where ${where} ${orderBy(sql, sort)}
+      limit ${page.pageSize} offset ${page.offset}`,
+    sql<{ count: number }[]>`select count(*)::integer as count from ${from} where ${where}`,
+  ]);
+  return { rows, totalCount: oneRow(counts).count };
+}
+
+/** Whether `error` is the violation of this constraint or unique index. */
+export function violates(error: unknown, constraintName: string): boolean {
+  return error instanceof postgres.PostgresError && error.constraint_name === constraintName;
+}
+
+const connectionErrorCodes = new Set([
+  "CONNECTION_CLOSED",
+  "CONNECTION_ENDED",
+  "CONNECTION_DESTROYED",
+  "CONNECT_TIMEOUT",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ENOTFOUND",
+  "57P01", // admin_shutdown
+  "57P02", // crash_shutdown
+  "57P03", // cannot_connect_now
+  "53300", // too_many_connections
+]);
+
+/** `unavailable` when `error` says that Postgres cannot be reached, otherwise undefined. */
+export function unavailableStore(error: unknown): ApiError | undefined {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  if (typeof code !== "string" || !connectionErrorCodes.has(code)) return undefined;
+  return new ApiError("unavailable", { cause: error, retryAfterS: 2 });
+}
