@@ -35,16 +35,20 @@ interface Waiter {
 
 export class FliteQueue {
   readonly #limits: FliteQueueLimits;
+  readonly #startThread: () => Worker;
   readonly #jobs = new Map<string, Job>();
   readonly #cache = new Map<string, Speech>();
   #cacheBytes = 0;
   #worker: Worker | undefined;
   #ready: Promise<void> = Promise.resolve();
+  #isReady = false;
   #running: Job | undefined;
   #watchdog: NodeJS.Timeout | undefined;
 
-  constructor(limits: FliteQueueLimits = fliteQueueLimits) {
+  /** @param startThread starts a thread that talks as `flite_worker.ts` does */
+  constructor(limits: FliteQueueLimits = fliteQueueLimits, startThread: () => Worker = startFliteThread) {
     this.#limits = limits;
+    this.#startThread = startThread;
   }
 
   /** Starts the thread ahead of the first request. Resolves when it is ready. */
@@ -60,11 +64,9 @@ export class FliteQueue {
   async close(): Promise<void> {
     const worker = this.#worker;
     this.#worker = undefined;
-    const jobs = [...this.#jobs.values()];
-    this.#jobs.clear();
     this.#running = undefined;
     clearTimeout(this.#watchdog);
-    for (const job of jobs) failAll(job, "speech synthesis was stopped");
+    this.#failLine("speech synthesis was stopped");
     await worker?.terminate();
   }
 
@@ -137,13 +139,18 @@ export class FliteQueue {
   }
 
   #startWorker(): void {
-    const worker = startTypescriptWorker(new URL("./flite_worker.ts", import.meta.url));
+    const worker = this.#startThread();
     this.#worker = worker;
+    this.#isReady = false;
     this.#ready = new Promise((resolve, reject) => {
       worker.on("message", (reply: FliteReply) => {
         if (worker !== this.#worker) return;
-        if (reply.kind === "ready") resolve();
-        else this.#finished(reply);
+        if (reply.kind === "ready") {
+          this.#isReady = true;
+          resolve();
+        } else {
+          this.#finished(reply);
+        }
       });
       const lost = (reason: string) => {
         reject(new ProviderError("tts", `Speech synthesis cannot start: ${reason}`));
@@ -168,14 +175,21 @@ export class FliteQueue {
     this.#runNext();
   }
 
-  /** The thread is gone or stuck: its request fails, the ones in line go on with another thread. */
+  /** The thread is gone or stuck: its request fails, the ones in line go on with another thread if this one ever worked. */
   #lost(reason: string): void {
     const worker = this.#worker;
     this.#worker = undefined;
     void worker?.terminate();
     const job = this.#takeRunning();
     if (job) failAll(job, reason);
+    if (!this.#isReady) this.#failLine(reason);
     this.#runNext();
+  }
+
+  #failLine(reason: string): void {
+    const jobs = [...this.#jobs.values()];
+    this.#jobs.clear();
+    for (const job of jobs) failAll(job, reason);
   }
 
   #takeRunning(): Job | undefined {
@@ -195,6 +209,10 @@ export class FliteQueue {
       this.#cacheBytes -= samples.byteLength;
     }
   }
+}
+
+function startFliteThread(): Worker {
+  return startTypescriptWorker(new URL("./flite_worker.ts", import.meta.url));
 }
 
 function failAll(job: Job, reason: string): void {

@@ -174,7 +174,8 @@ export function fillTemplate(
       return "";
     })
     .replace(/ {2,}/g, " ")
-    .replace(/ +([.,!?;:])/g, "$1");
+    .replace(/ +([.,!?;:])/g, "$1")
+    .trim();
 }
 
 /** The value at a dotted path of a JSON text, as text; empty where there is none. */
