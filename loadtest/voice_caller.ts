@@ -12,24 +12,25 @@ import { type CallerSpeech, callerFrameMs } from "./caller_speech.ts";
 /** How long ago a frame may have been sent and still be looked up: 41 s of frames, a power of two. */
 const sentFramesKept = 2048;
 
-export interface CallerOptions {
-  url: string;
-  speech: CallerSpeech;
-  /** The frame of the loop to begin with. */
-  firstFrame: number;
+/** What all callers of a run share. */
+export interface CallersShared {
+  readonly speech: CallerSpeech;
+  /** Where measurements go now: the run exchanges it when everybody is connected. */
   figures: CallFigures;
-  clientBufferMs: number;
+  readonly clientBufferMs: number;
   /** The agent's pinned end-of-speech wait. */
-  eosSilenceMs: number;
-  minInterruptMs: number;
+  readonly eosSilenceMs: number;
+  readonly minInterruptMs: number;
   /** What the agent's scripted providers take on purpose. */
-  providerDelayMs: number;
+  readonly providerDelayMs: number;
 }
 
 type State = "dialling" | "talking" | "hanging up" | "closed";
 
 export class VoiceCaller {
-  readonly #options: CallerOptions;
+  readonly #shared: CallersShared;
+  readonly #url: string;
+  readonly #firstFrame: number;
   readonly #sentAtMs = new Float64Array(sentFramesKept);
   /** Marks to answer when the loudspeaker gets there: name and time, in order. */
   readonly #marks: { name: string; dueMs: number }[] = [];
@@ -48,8 +49,11 @@ export class VoiceCaller {
   #lastFrameAtMs = 0;
   #endReason = "";
 
-  constructor(options: CallerOptions) {
-    this.#options = options;
+  /** @param firstFrame the frame of the loop to begin with */
+  constructor(url: string, firstFrame: number, shared: CallersShared) {
+    this.#url = url;
+    this.#firstFrame = firstFrame;
+    this.#shared = shared;
   }
 
   get isTalking(): boolean {
@@ -60,10 +64,10 @@ export class VoiceCaller {
    * Dials. Resolves with `admitted` at `call_started`, or with the code of the refusal; never rejects.
    */
   connect(): Promise<"admitted" | string> {
-    const { url, figures } = this.#options;
+    const { figures } = this.#shared;
     const dialledAtMs = performance.now();
     return new Promise((resolve) => {
-      const socket = new WebSocket(url, voiceProtocol, { perMessageDeflate: false, generateMask: maskWithZeros });
+      const socket = new WebSocket(this.#url, voiceProtocol, { perMessageDeflate: false, generateMask: maskWithZeros });
       this.#socket = socket;
       socket.on("message", (data, isBinary) => {
         const nowMs = performance.now();
@@ -92,7 +96,7 @@ export class VoiceCaller {
       });
       socket.on("close", (code) => {
         if (this.#state === "dialling") this.#refused("no_answer", resolve);
-        if (this.#state === "talking") figures.dropped.add(`${code} ${this.#endReason || "lost"}`);
+        if (this.#state === "talking") this.#shared.figures.dropped.add(`${code} ${this.#endReason || "lost"}`);
         this.#state = "closed";
       });
     });
@@ -102,8 +106,8 @@ export class VoiceCaller {
   sendFrame(nowMs: number): void {
     const socket = this.#socket;
     if (this.#state !== "talking" || !socket) return;
-    const { speech, firstFrame, figures } = this.#options;
-    const frame = speech.frames[(firstFrame + this.#framesSent) % speech.frames.length];
+    const { speech, figures } = this.#shared;
+    const frame = speech.frames[(this.#firstFrame + this.#framesSent) % speech.frames.length];
     if (frame) socket.send(frame);
     this.#sentAtMs[this.#framesSent % sentFramesKept] = nowMs;
     this.#framesSent += 1;
@@ -133,18 +137,18 @@ export class VoiceCaller {
       socket.send('{"type":"hang_up"}');
     }
     await closed;
-    if (this.#endReason === "") this.#options.figures.dropped.add("no call_ended");
+    if (this.#endReason === "") this.#shared.figures.dropped.add("no call_ended");
   }
 
   #refused(code: string, resolve: (code: string) => void): void {
     if (this.#state !== "dialling") return;
     this.#state = "closed";
-    this.#options.figures.refused.add(code);
+    this.#shared.figures.refused.add(code);
     resolve(code);
   }
 
   #take(message: SentMessage, nowMs: number): void {
-    const { figures, minInterruptMs } = this.#options;
+    const { figures, minInterruptMs } = this.#shared;
     if (message.seq !== this.#lastSeq + 1) figures.sequenceGaps += 1;
     this.#lastSeq = message.seq;
     switch (message.type) {
@@ -187,7 +191,7 @@ export class VoiceCaller {
 
   /** One output frame: latency of an answer's first one, jitter and underruns of the others. */
   #hear(_data: RawData, nowMs: number): void {
-    const { figures, clientBufferMs } = this.#options;
+    const { figures, clientBufferMs } = this.#shared;
     figures.framesReceived += 1;
     figures.outputAudioMs += this.#frameMs;
     if (this.#awaitsUtterance) figures.framesAfterClear += 1;
@@ -207,7 +211,7 @@ export class VoiceCaller {
   }
 
   #measureAnswer(nowMs: number): void {
-    const { figures, eosSilenceMs, providerDelayMs } = this.#options;
+    const { figures, eosSilenceMs, providerDelayMs } = this.#shared;
     this.#awaitsAnswer = false;
     const sentAtMs = this.#sentAt(this.#speechStoppedMs + eosSilenceMs);
     if (sentAtMs !== undefined) figures.answerMs.record(nowMs - sentAtMs - providerDelayMs);

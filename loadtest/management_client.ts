@@ -1,0 +1,51 @@
+/** The few requests to the management API that a load test needs. */
+
+export interface ManagementClient {
+  createAgent(name: string, config: Record<string, unknown>): Promise<string>;
+  archiveAgent(agentId: string): Promise<void>;
+  /** Reserves a call and returns its `websocket_url`. */
+  reserveCall(agentId: string, options: Record<string, unknown>): Promise<string>;
+}
+
+export interface ManagementAccess {
+  /** Where the management API is: the api's or the gateway's address. */
+  baseUrl: string;
+  token: string;
+  projectId: string;
+}
+
+export function createManagementClient({ baseUrl, token, projectId }: ManagementAccess): ManagementClient {
+  async function request<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const response = await fetch(new URL(path, baseUrl), {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      signal: AbortSignal.timeout(30_000),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`Cannot ${method} ${path}: the answer was ${response.status} ${text}`);
+    return (JSON.parse(text) as { data: T }).data;
+  }
+
+  return {
+    async createAgent(name, config) {
+      const { id } = await request<{ id: string }>("POST", "/v1/agents/voice/agents", {
+        name,
+        project_id: projectId,
+        config,
+      });
+      return id;
+    },
+    async archiveAgent(agentId) {
+      await request("DELETE", `/v1/agents/voice/agents/${agentId}`);
+    },
+    async reserveCall(agentId, options) {
+      const { websocket_url } = await request<{ websocket_url: string }>(
+        "POST",
+        `/v1/agents/voice/agents/${agentId}/calls/websocket`,
+        options,
+      );
+      return websocket_url;
+    },
+  };
+}
