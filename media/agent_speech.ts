@@ -1,0 +1,469 @@
+/**
+ * The agent's side of the floor: runs one answer or `say` at a time, gives its sound to the
+ * playout, knows which text was heard, holds what a barge-in cut off and goes on with it.
+ * One job may span several utterances: after `clear` no byte of an utterance follows, so what is
+ * gone on with is a new one.
+ */
+import type { AudioFormat } from "#contracts/audio_format.ts";
+import { frameMsFor } from "#contracts/audio_format.ts";
+import type { ServerMessageOf } from "#contracts/voice_protocol.ts";
+import { createEncoder, type Encoder } from "./audio/encoder.ts";
+import { createResampler, type Resampler } from "./audio/resampler.ts";
+import type { CallLog } from "./call_log.ts";
+import { cutText, type SpokenClause } from "./heard_text.ts";
+import type { SessionMessage, SessionSink } from "./media_session.ts";
+import type { AnswerHooks } from "./pipeline.ts";
+import { type Cut, Playout } from "./playout.ts";
+import type { Pcm } from "./providers/provider.ts";
+import { type TurnTiming, tenths } from "./turn_timing.ts";
+import type { ClearReason } from "./turns.ts";
+
+type Source = ServerMessageOf<"agent_speech_started">["source"];
+
+/** What `AgentSpeech` needs of its session. */
+export interface AgentSpeechHost {
+  nowMs(): number;
+  /** Milliseconds since the call began. */
+  callMs(nowMs: number): number;
+  send(message: SessionMessage): void;
+  /** The first audio of the job is about to leave. */
+  onSpeaking(): void;
+  /** The job is over: heard to its end or without a sound. */
+  onDone(leaves: boolean): void;
+}
+
+export interface AgentSpeechOptions {
+  format: AudioFormat;
+  leadMs: number;
+}
+
+/** A job of the agent: an answer, or something to say. */
+interface RunningJob {
+  turnId: string;
+  source: Source;
+  timing: TurnTiming | undefined;
+  abort: AbortController;
+  /** The pipeline has nothing more to give. */
+  isGenerated: boolean;
+  leaves: boolean;
+  held: boolean;
+  /** What a barge-in left unsaid, as long as it may be taken back. */
+  cut: { rest: Int16Array[]; clauses: SpokenClause[] } | undefined;
+  item: SpokenItem;
+}
+
+/** One transcript item: an utterance, its text and the timing of its clauses. */
+interface SpokenItem {
+  itemId: string;
+  text: string;
+  clauses: SpokenClause[];
+  isFinal: boolean;
+  startMs: number;
+  /** The client has seen its text. */
+  isShown: boolean;
+  /** The client was sent its first audio. */
+  announced: boolean;
+}
+
+export class AgentSpeech {
+  readonly #host: AgentSpeechHost;
+  readonly #sink: SessionSink;
+  readonly #log: CallLog;
+  readonly #format: AudioFormat;
+  readonly #playout: Playout;
+  readonly #encoder: Encoder;
+  #resampler: { fromHz: number; resampler: Resampler } | undefined;
+  #job: RunningJob | undefined;
+  #waiting: (() => void)[] = [];
+  #utterances = 0;
+  #items = 0;
+  #isPaused = false;
+  #sendsMarks = true;
+  isTextOnly = false;
+
+  constructor(options: AgentSpeechOptions, host: AgentSpeechHost, sink: SessionSink, log: CallLog) {
+    this.#host = host;
+    this.#sink = sink;
+    this.#log = log;
+    this.#format = options.format;
+    this.#encoder = createEncoder(options.format);
+    this.#playout = new Playout(
+      { sampleRateHz: options.format.sample_rate, frameMs: frameMsFor(options.format), leadMs: options.leadMs },
+      { frame: (samples) => this.#sendFrame(samples), mark: (name) => this.#sendMark(name) },
+    );
+  }
+
+  /** The number of the next transcript item, the caller's included. */
+  nextItemId(): string {
+    this.#items += 1;
+    return `item_${this.#items}`;
+  }
+
+  /** The newest utterance, if there was any. */
+  get lastUtteranceId(): string | undefined {
+    return this.#utterances > 0 ? `utt_${this.#utterances}` : undefined;
+  }
+
+  /** Begins a job; `run` drives the pipeline with these hooks until it has nothing more to give. */
+  begin(
+    job: { turnId: string; source: Source; timing: TurnTiming | undefined },
+    extra: Pick<AnswerHooks, "used" | "runTool" | "tooManySteps" | "failed">,
+    run: (hooks: AnswerHooks, signal: AbortSignal) => Promise<void>,
+  ): void {
+    const running: RunningJob = {
+      ...job,
+      abort: new AbortController(),
+      isGenerated: false,
+      leaves: false,
+      held: false,
+      cut: undefined,
+      item: this.#newItem(),
+    };
+    this.#job = running;
+    void run(this.#hooksFor(running, extra), running.abort.signal).then(() => {
+      if (running.abort.signal.aborted) return;
+      running.isGenerated = true;
+      if (running.held) return this.#flushInto(running.cut?.rest);
+      this.#flushResampler();
+      this.#finishText(running);
+      this.#playout.finish();
+      this.pump(this.#host.nowMs());
+    });
+  }
+
+  #newItem(): SpokenItem {
+    return { itemId: this.nextItemId(), text: "", clauses: [], isFinal: false, startMs: 0, isShown: false, announced: false };
+  }
+
+  #hooksFor(job: RunningJob, extra: Pick<AnswerHooks, "used" | "runTool" | "tooManySteps" | "failed">): AnswerHooks {
+    const speech = this;
+    const { signal } = job.abort;
+    return {
+      get spoken() {
+        return !speech.isTextOnly;
+      },
+      async mayGoOn() {
+        while (!signal.aborted && (job.held || speech.#isPaused)) await speech.#change();
+        return !signal.aborted;
+      },
+      async mayPush() {
+        while (!signal.aborted && (job.held || speech.#isPaused || !speech.#playout.hasRoom)) await speech.#change();
+        return !signal.aborted;
+      },
+      note: (moment) => job.timing?.note(moment, speech.#host.nowMs()),
+      textGrew: (delta) => speech.#growText(job, delta),
+      clauseBegins: (text) => job.item.clauses.push({ text, startMs: speech.#playout.pushedMs, endMs: undefined }),
+      audio: (pcm) => speech.#push(job, pcm),
+      clauseEnds: () => {
+        const clause = job.item.clauses.at(-1);
+        if (clause) clause.endMs = speech.#playout.pushedMs;
+      },
+      charactersSpoken: (count) =>
+        speech.#log.count((usage) => {
+          usage.tts_characters += count;
+        }),
+      used: extra.used,
+      tooManySteps: extra.tooManySteps,
+      failed: extra.failed,
+      runTool: (call) => {
+        const outcome = extra.runTool(call);
+        if (outcome.leaves) job.leaves = true;
+        return outcome;
+      },
+    };
+  }
+
+  /** Resolves at the next change of what a stage may wait for. */
+  #change(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #wake(): void {
+    if (this.#waiting.length === 0) return;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve();
+  }
+
+  #growText(job: RunningJob, delta: string): void {
+    const { item } = job;
+    if (!item.text) item.startMs = this.#host.callMs(this.#host.nowMs());
+    item.text += delta;
+    if (job.held) return;
+    item.isShown = true;
+    const text = item.text.trimEnd();
+    this.#host.send({ type: "transcript", role: "agent", turn_id: job.turnId, item_id: item.itemId, text, delta, final: false });
+  }
+
+  #finishText(job: RunningJob): void {
+    const { item } = job;
+    if (item.isFinal || !item.text) return;
+    item.isFinal = true;
+    this.#host.send({ type: "transcript", role: "agent", turn_id: job.turnId, item_id: item.itemId, text: item.text.trimEnd(), final: true });
+  }
+
+  #push(job: RunningJob, pcm: Pcm): void {
+    if (job.abort.signal.aborted || this.isTextOnly) return;
+    if (!this.#playout.utteranceId) this.#beginUtterance();
+    this.#playout.push(this.#toOutputRate(pcm));
+    this.pump(this.#host.nowMs());
+  }
+
+  #beginUtterance(): void {
+    this.#utterances += 1;
+    this.#playout.begin(`utt_${this.#utterances}`);
+  }
+
+  #toOutputRate(pcm: Pcm): Int16Array {
+    const toHz = this.#format.sample_rate;
+    if (pcm.sampleRateHz === toHz) return pcm.samples;
+    if (this.#resampler?.fromHz !== pcm.sampleRateHz) {
+      this.#flushResampler();
+      this.#resampler = { fromHz: pcm.sampleRateHz, resampler: createResampler(pcm.sampleRateHz, toHz) };
+    }
+    // The resampler's output is a view that the next call overwrites.
+    return this.#resampler.resampler.process(pcm.samples).slice();
+  }
+
+  /** The tail that the resampler's filter still holds. */
+  #flushResampler(): void {
+    if (!this.#resampler) return;
+    this.#playout.push(this.#resampler.resampler.flush().slice());
+    this.#dropResampler();
+  }
+
+  #flushInto(rest: Int16Array[] | undefined): void {
+    if (this.#resampler) rest?.push(this.#resampler.resampler.flush().slice());
+    this.#dropResampler();
+  }
+
+  #dropResampler(): void {
+    this.#resampler?.resampler.close();
+    this.#resampler = undefined;
+  }
+
+  /** Sends what is due, and ends what was heard to its end. */
+  pump(nowMs: number): void {
+    const job = this.#job;
+    if (!job || job.held) return;
+    this.#playout.pump(nowMs);
+    if (this.#waiting.length > 0 && this.#playout.hasRoom) this.#wake();
+    if (!job.isGenerated || this.#isPaused) return;
+    if (this.#playout.utteranceId && !this.#playout.isOver(nowMs)) return;
+    this.#completeJob(job, nowMs);
+  }
+
+  #completeJob(job: RunningJob, nowMs: number): void {
+    const ended = this.#playout.end();
+    this.#job = undefined;
+    if (ended && job.item.announced) {
+      const { utteranceId, audioMs } = ended;
+      this.#host.send({ ...this.#labels(job, utteranceId), type: "agent_speech_done", audio_ms: tenths(audioMs), interrupted: false });
+    }
+    this.#logItem(job, this.#heardToTheEnd(job, ended?.audioMs ?? 0), false, nowMs);
+    this.#sendMetrics(job, false);
+    this.#host.onDone(job.leaves);
+  }
+
+  /** All of the text, unless speech failed on the way. */
+  #heardToTheEnd(job: RunningJob, audioMs: number): string {
+    const { text, clauses } = job.item;
+    const isWhole = this.isTextOnly || clauses.map((clause) => clause.text).join("") === text;
+    if (isWhole && clauses.every((clause) => clause.endMs !== undefined)) return text.trimEnd();
+    return cutText(clauses, audioMs, audioMs).heard;
+  }
+
+  #labels(job: RunningJob, utteranceId: string) {
+    return { turn_id: job.turnId, utterance_id: utteranceId, source: job.source };
+  }
+
+  #sendFrame(samples: Int16Array): void {
+    const job = this.#job;
+    if (!job) return;
+    if (!job.item.announced) this.#announce(job);
+    const durationMs = (samples.length * 1000) / this.#format.sample_rate;
+    this.#log.count((usage) => {
+      usage.output_audio_ms += durationMs;
+    });
+    this.#sink.audio(this.#encoder.encode(samples), durationMs);
+  }
+
+  #announce(job: RunningJob): void {
+    job.item.announced = true;
+    job.timing?.note("audio_out", this.#host.nowMs());
+    this.#host.onSpeaking();
+    const utteranceId = this.#playout.utteranceId;
+    if (utteranceId) this.#host.send({ ...this.#labels(job, utteranceId), type: "agent_speech_started" });
+  }
+
+  #sendMark(name: string): void {
+    if (this.#sendsMarks) this.#host.send({ type: "mark", name });
+  }
+
+  /** Stops what is in the air. `hold` keeps what was not heard, to be gone on with. */
+  stop(reason: ClearReason, hold: boolean, between: () => void, nowMs: number): void {
+    const job = this.#job;
+    if (!job) return between();
+    job.held = hold;
+    if (!hold) this.#abandon(job);
+    const cut = this.#playout.cut(nowMs);
+    if (!hold) this.#dropResampler();
+    const wasHeard = cut !== undefined && job.item.announced;
+    if (wasHeard) this.#host.send({ type: "clear", utterance_id: cut.utteranceId, reason });
+    between();
+    if (wasHeard) this.#truncate(job, cut, hold, nowMs);
+    else if (hold && cut) job.cut = { rest: cut.rest, clauses: job.item.clauses };
+    else if (!hold) this.#forgetUnheard(job, nowMs);
+  }
+
+  #abandon(job: RunningJob): void {
+    this.#job = undefined;
+    job.abort.abort();
+    this.#wake();
+  }
+
+  /** Tells what of a cut utterance was heard, and closes its item. */
+  #truncate(job: RunningJob, cut: Cut, hold: boolean, nowMs: number): void {
+    const { item } = job;
+    const audioMs = cut.playedMs + this.#lengthMs(cut.rest);
+    const { heard, rest } = cutText(item.clauses, cut.playedMs, audioMs);
+    const fullText = item.text.trimEnd();
+    this.#host.send({
+      type: "truncated",
+      utterance_id: cut.utteranceId,
+      played_ms: tenths(cut.playedMs),
+      spoken_text: heard,
+      full_text: fullText,
+    });
+    this.#finishText(job);
+    this.#host.send({
+      ...this.#labels(job, cut.utteranceId),
+      type: "agent_speech_done",
+      audio_ms: tenths(cut.playedMs),
+      interrupted: true,
+    });
+    this.#logItem(job, heard, true, nowMs);
+    this.#sendMetrics(job, true);
+    if (!hold) return;
+    // Clauses that text to speech has not begun are still to come through the hooks: their text is announced already.
+    const unsaid = item.text.slice(item.clauses.reduce((length, clause) => length + clause.text.length, 0));
+    job.cut = { rest: cut.rest, clauses: rest };
+    job.item = { ...this.#newItem(), clauses: rest, text: rest.map(({ text }) => text).join("") + unsaid };
+  }
+
+  #lengthMs(chunks: readonly Int16Array[]): number {
+    return (chunks.reduce((sum, chunk) => sum + chunk.length, 0) * 1000) / this.#format.sample_rate;
+  }
+
+  /** The held job turned out to be unwanted, or the job in the making is. */
+  discard(nowMs: number): void {
+    const job = this.#job;
+    if (!job) return;
+    this.#abandon(job);
+    this.#playout.cut(nowMs);
+    this.#dropResampler();
+    this.#forgetUnheard(job, nowMs);
+  }
+
+  /** Text that nobody heard: closed for the client, kept in the record as not heard. */
+  #forgetUnheard(job: RunningJob, nowMs: number): void {
+    if (job.item.isShown) {
+      this.#finishText(job);
+      this.#logItem(job, "", true, nowMs);
+    }
+    this.#sendMetrics(job, true);
+  }
+
+  /** Goes on with the held job from the sample where it was cut. */
+  goOn(nowMs: number): void {
+    const job = this.#job;
+    if (!job?.held) return;
+    job.held = false;
+    if (job.cut) {
+      this.#beginUtterance();
+      for (const chunk of job.cut.rest) this.#playout.push(chunk);
+      job.cut = undefined;
+      const { item } = job;
+      item.startMs = this.#host.callMs(nowMs);
+      if (item.text) {
+        const text = item.text.trimEnd();
+        this.#host.send({ type: "transcript", role: "agent", turn_id: job.turnId, item_id: item.itemId, text, final: job.isGenerated });
+        item.isFinal = job.isGenerated;
+        item.isShown = true;
+      }
+      if (job.isGenerated) this.#playout.finish();
+    }
+    this.#wake();
+    this.pump(nowMs);
+  }
+
+  #logItem(job: RunningJob, heard: string, interrupted: boolean, nowMs: number): void {
+    const { item } = job;
+    this.#log.remember({ role: "agent", text: heard });
+    if (!item.text) return;
+    this.#log.item({
+      item_id: item.itemId,
+      turn_id: job.turnId,
+      role: "agent",
+      text: item.text.trimEnd(),
+      heard_text: heard,
+      interrupted,
+      start_ms: tenths(item.startMs),
+      end_ms: tenths(this.#host.callMs(nowMs)),
+    });
+  }
+
+  /** Once for each answered turn. */
+  #sendMetrics(job: RunningJob, interrupted: boolean): void {
+    if (!job.timing) return;
+    const metrics = job.timing.metrics(interrupted);
+    job.timing = undefined;
+    this.#log.turn(metrics);
+    this.#host.send({ type: "turn_metrics", ...metrics });
+  }
+
+  heardMark(name: string, cleared: boolean, nowMs: number): void {
+    if (!cleared && name === `start:${this.#playout.utteranceId}`) this.#job?.timing?.note("playout", nowMs);
+    this.#playout.heardMark(name, cleared, nowMs);
+    this.pump(nowMs);
+  }
+
+  setCapabilities(capabilities: { marks?: boolean | undefined; leadMs?: number | undefined }): void {
+    if (capabilities.marks !== undefined) this.#sendsMarks = capabilities.marks;
+    if (capabilities.leadMs !== undefined) this.#playout.limitLead(capabilities.leadMs);
+  }
+
+  reportUnsent(unsentMs: number): void {
+    this.#playout.reportUnsent(unsentMs);
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#playout.pause();
+  }
+
+  resume(nowMs: number): void {
+    this.#isPaused = false;
+    this.#playout.resume();
+    this.#wake();
+    this.pump(nowMs);
+  }
+
+  /** The call ends: what was in the air is cut, for the record alone. */
+  hangUp(nowMs: number): void {
+    const job = this.#job;
+    if (!job) return;
+    this.#abandon(job);
+    const cut = this.#playout.cut(nowMs);
+    if (cut && job.item.announced) {
+      const audioMs = cut.playedMs + this.#lengthMs(cut.rest);
+      this.#logItem(job, cutText(job.item.clauses, cut.playedMs, audioMs).heard, true, nowMs);
+    } else if (job.item.isShown) this.#logItem(job, "", true, nowMs);
+    this.#sendMetrics(job, true);
+  }
+
+  close(): void {
+    this.#dropResampler();
+    this.#encoder.close();
+  }
+}

@@ -1,0 +1,453 @@
+/**
+ * Who has the floor: endpointing, turn-taking, barge-in and its recovery, queued speech, idle time
+ * and the longest call, as one pure function. `decide(state, event, nowMs)` answers the next state
+ * and what is to be done, in order; it reads no clock and does nothing itself.
+ *
+ *     caller   silent ── voice ──► starting ── long enough ──► speaking ── silence ≥ eos ──► silent + recognizing
+ *     agent    silent ── job ──► thinking ── first audio ──► speaking ── played ──► silent
+ *                                    └──── barge-in ────┴──► held ── words ──► silent (dropped)
+ *                                                             └─── 2 s without words ──► as before (goes on)
+ */
+import type { EndReason, ServerMessageOf } from "#contracts/voice_protocol.ts";
+
+/** Speech over the agent that counts as barge-in, and where the caller's device cancels no echo. */
+export const minInterruptMs = 150;
+export const minInterruptWithEchoMs = 500;
+/** A barge-in without words for this long was none: the agent goes on. */
+export const falseInterruptionMs = 2000;
+/** Digits become a turn after this pause, or at `#`. */
+export const digitPauseMs = 1500;
+/** `later` waits until nobody has spoken for this long. */
+export const laterAfterQuietMs = 1000;
+/** Longest utterance; a caller who speaks on is answered as if a turn had ended here. */
+export const utteranceMsMax = 60_000;
+/** Queued speech and typed turns; a newcomer beyond this is refused. */
+export const queueMax = 32;
+export const digitsMax = 64;
+
+export interface TurnSettings {
+  /** Silence that ends a turn. */
+  eosSilenceMs: number;
+  allowInterruptions: boolean;
+  /** 0 turns it off. */
+  idleTimeoutMs: number;
+  maxDurationMs: number;
+}
+
+/** How a turn reached the agent, with its words where it was not spoken. */
+export type TurnInput = { kind: "speech" } | { kind: "text" | "dtmf"; text: string };
+
+/** What the agent does with the floor. */
+export type Job =
+  | { is: "reply"; turn: number; input: TurnInput; interruptible: boolean }
+  | { is: "say"; text: string; source: "welcome" | "say" | "filler"; interruptible: boolean };
+
+export type CallerState =
+  | { is: "silent" }
+  | { is: "starting"; startMs: number }
+  | { is: "speaking"; turn: number; startMs: number };
+
+export type AgentState =
+  | { is: "silent" }
+  | { is: "thinking"; job: Job }
+  | { is: "speaking"; job: Job }
+  | { is: "held"; job: Job; sinceMs: number; was: "thinking" | "speaking" };
+
+export interface TurnState {
+  readonly settings: TurnSettings;
+  readonly minInterruptMs: number;
+  readonly caller: CallerState;
+  readonly agent: AgentState;
+  /** Turns whose words are awaited from the recognizer. */
+  readonly recognizing: readonly number[];
+  /** Turn that was understood but not answered, because the caller had gone on to speak. */
+  readonly owed: number | undefined;
+  readonly queue: readonly { job: Job; when: "soon" | "later" }[];
+  /** Number of the newest turn; the first one is 1. */
+  readonly turns: number;
+  readonly digits: { text: string; lastMs: number };
+  readonly startedMs: number;
+  /** Since when nobody has spoken, typed or thought. */
+  readonly quietSinceMs: number;
+  /** The idle prompt was given since the caller was last heard. */
+  readonly prompted: boolean;
+  readonly pausedSinceMs: number | undefined;
+  /** Set when the call ends as soon as the agent has finished. */
+  readonly ending: EndReason | undefined;
+}
+
+export type TurnEvent =
+  /** One window of input while speech is detected; offsets in the input audio. */
+  | { type: "voice"; startMs: number; endMs: number; silenceMs: number }
+  /** A partial result with words in it. */
+  | { type: "words" }
+  /** The recognizer's answer to `recognize`: whether it understood anything. */
+  | { type: "recognized"; turn: number; understood: boolean }
+  | { type: "typed"; text: string; urgency: "immediate" | "soon" | "later" }
+  | { type: "digit"; digit: string }
+  | { type: "say"; text: string; behavior: "default" | "queue" | "interrupt"; interruptible: boolean }
+  | { type: "welcome"; text: string }
+  | { type: "interrupt" }
+  | { type: "activity" }
+  | { type: "hang_up"; message: string | undefined }
+  | { type: "echo_cancellation"; present: boolean }
+  /** The job's first audio left. */
+  | { type: "agent_speaking" }
+  /** The job is over: heard to its end, failed, or without a sound. `leaves`: the agent hangs up with it. */
+  | { type: "agent_done"; leaves: boolean }
+  | { type: "paused" }
+  | { type: "resumed" }
+  | { type: "tick" };
+
+export type ClearReason = ServerMessageOf<"clear">["reason"];
+
+export type Effect =
+  /** The caller began to speak while the agent was silent. */
+  | { do: "user_speech_started"; turn: number; audioMs: number }
+  /** The caller spoke over the agent: stop, `clear`, `user_speech_started`, `truncated`; keep the rest. */
+  | { do: "barge_in"; turn: number; audioMs: number }
+  | { do: "user_speech_stopped"; turn: number; audioMs: number }
+  | { do: "recognize"; turn: number; endMs: number; waitedMs: number }
+  /** What was heard was too short to be speech: drop its recording. */
+  | { do: "forget_speech" }
+  /** Go on from where a barge-in cut. */
+  | { do: "go_on" }
+  /** Drop the job that is held or has not been heard yet. */
+  | { do: "discard" }
+  /** Stop the utterance in the air, for good. */
+  | { do: "cut"; reason: ClearReason }
+  /** Answer an `interrupt` that found nothing to stop. */
+  | { do: "clear_nothing"; reason: ClearReason }
+  | { do: "begin"; job: Job }
+  | { do: "refuse"; code: "say_refused" | "queue_full"; message: string }
+  | { do: "end"; reason: EndReason };
+
+export interface Decision {
+  state: TurnState;
+  effects: readonly Effect[];
+}
+
+export const idlePrompt = "Are you still there?";
+
+export function initialTurnState(settings: TurnSettings, nowMs: number): TurnState {
+  return {
+    settings,
+    minInterruptMs,
+    caller: { is: "silent" },
+    agent: { is: "silent" },
+    recognizing: [],
+    owed: undefined,
+    queue: [],
+    turns: 0,
+    digits: { text: "", lastMs: 0 },
+    startedMs: nowMs,
+    quietSinceMs: nowMs,
+    prompted: false,
+    pausedSinceMs: undefined,
+    ending: undefined,
+  };
+}
+
+/** What the client is told. A welcome or a `say` that has no audio yet is not thinking. */
+export function shownState(state: TurnState): { state: "listening" | "thinking" | "speaking"; turn: number | undefined } {
+  const { agent, recognizing } = state;
+  if (agent.is === "speaking") return { state: "speaking", turn: turnOf(agent.job) };
+  if (agent.is === "thinking" && agent.job.is === "reply") return { state: "thinking", turn: agent.job.turn };
+  if (recognizing.length > 0) return { state: "thinking", turn: recognizing.at(-1) };
+  return { state: "listening", turn: undefined };
+}
+
+function turnOf(job: Job): number | undefined {
+  return job.is === "reply" ? job.turn : undefined;
+}
+
+/** The one decision function. `nowMs` never goes back. */
+export function decide(state: TurnState, event: TurnEvent, nowMs: number): Decision {
+  if (state.ending) return decideWhileEnding(state, event, nowMs);
+  const step = new Step(state, nowMs);
+  react(step, event);
+  takeTheFloor(step);
+  return { state: step.state, effects: step.effects };
+}
+
+/** The state as it grows during one decision, and the effects so far. */
+class Step {
+  state: TurnState;
+  readonly effects: Effect[] = [];
+  readonly nowMs: number;
+
+  constructor(state: TurnState, nowMs: number) {
+    this.state = state;
+    this.nowMs = nowMs;
+  }
+
+  set(change: Partial<TurnState>): void {
+    this.state = { ...this.state, ...change };
+  }
+
+  add(effect: Effect): void {
+    this.effects.push(effect);
+  }
+
+  /** The caller did something: idle time begins anew. */
+  active(): void {
+    this.set({ quietSinceMs: this.nowMs, prompted: false });
+  }
+
+  begin(job: Job): void {
+    this.set({ agent: { is: "thinking", job }, owed: undefined });
+    this.add({ do: "begin", job });
+  }
+
+  /** Takes the floor from the agent for good. */
+  dropAgent(reason: ClearReason): void {
+    const { agent } = this.state;
+    if (agent.is === "silent") return;
+    this.add(agent.is === "speaking" ? { do: "cut", reason } : { do: "discard" });
+    this.set({ agent: { is: "silent" } });
+  }
+
+  enqueue(job: Job, when: "soon" | "later"): void {
+    if (this.state.queue.length >= queueMax) {
+      this.add({ do: "refuse", code: "queue_full", message: `Expected at most ${queueMax} waiting messages` });
+      return;
+    }
+    this.set({ queue: [...this.state.queue, { job, when }] });
+  }
+
+  /** A new turn of the caller, answered by `reply`. */
+  newTurn(): number {
+    this.set({ turns: this.state.turns + 1 });
+    return this.state.turns;
+  }
+}
+
+function react(step: Step, event: TurnEvent): void {
+  const { state, nowMs } = step;
+  switch (event.type) {
+    case "voice":
+      return hearVoice(step, event);
+    case "words":
+      step.active();
+      if (state.agent.is === "held") step.dropAgent("user_speech");
+      return;
+    case "recognized":
+      return takeRecognized(step, event.turn, event.understood);
+    case "typed":
+      step.active();
+      return takeTyped(step, { kind: "text", text: event.text }, event.urgency);
+    case "digit":
+      return takeDigit(step, event.digit);
+    case "say":
+      return takeSay(step, event);
+    case "welcome":
+      return step.begin({ is: "say", text: event.text, source: "welcome", interruptible: true });
+    case "interrupt":
+      step.active();
+      if (state.agent.is !== "speaking") step.add({ do: "clear_nothing", reason: "client_interrupt" });
+      step.dropAgent("client_interrupt");
+      return step.set({ queue: state.queue.filter(({ job }) => job.is === "reply") });
+    case "activity":
+      return step.active();
+    case "hang_up":
+      return hangUp(step, event.message);
+    case "echo_cancellation":
+      return step.set({ minInterruptMs: event.present ? minInterruptMs : minInterruptWithEchoMs });
+    case "agent_speaking":
+      if (state.agent.is === "thinking") step.set({ agent: { is: "speaking", job: state.agent.job } });
+      return;
+    case "agent_done":
+      return finishJob(step, event.leaves);
+    case "paused":
+      if (state.pausedSinceMs === undefined) step.set({ pausedSinceMs: nowMs });
+      return;
+    case "resumed":
+      return resumeClocks(step);
+    case "tick":
+      return tick(step);
+  }
+}
+
+/** Speech of the caller, window by window: onset, barge-in, end of turn. */
+function hearVoice(step: Step, voice: { startMs: number; endMs: number; silenceMs: number }): void {
+  const { caller, agent, recognizing, settings } = step.state;
+  const spokenMs = voice.endMs - voice.startMs;
+  const over = voice.silenceMs >= settings.eosSilenceMs || spokenMs >= utteranceMsMax;
+
+  if (caller.is === "speaking") {
+    step.active();
+    if (!over) return;
+    step.set({ caller: { is: "silent" }, recognizing: [...recognizing, caller.turn] });
+    step.add({ do: "user_speech_stopped", turn: caller.turn, audioMs: voice.endMs });
+    step.add({ do: "recognize", turn: caller.turn, endMs: voice.endMs, waitedMs: voice.silenceMs });
+    return;
+  }
+
+  const busy = agent.is === "thinking" || agent.is === "speaking" || recognizing.length > 0;
+  if (busy && spokenMs < step.state.minInterruptMs) {
+    step.set({ caller: over ? { is: "silent" } : { is: "starting", startMs: voice.startMs } });
+    if (over) step.add({ do: "forget_speech" });
+    return;
+  }
+  step.active();
+  const turn = step.newTurn();
+  step.set({ caller: { is: "speaking", turn, startMs: voice.startMs } });
+  if ((agent.is === "thinking" || agent.is === "speaking") && mayInterrupt(step.state, agent.job)) {
+    step.set({ agent: { is: "held", job: agent.job, sinceMs: step.nowMs, was: agent.is } });
+    step.add({ do: "barge_in", turn, audioMs: voice.startMs });
+  } else {
+    step.add({ do: "user_speech_started", turn, audioMs: voice.startMs });
+  }
+}
+
+function mayInterrupt(state: TurnState, job: Job): boolean {
+  return state.settings.allowInterruptions && job.interruptible;
+}
+
+function takeRecognized(step: Step, turn: number, understood: boolean): void {
+  const { state } = step;
+  if (!state.recognizing.includes(turn)) return;
+  step.set({ recognizing: state.recognizing.filter((other) => other !== turn), quietSinceMs: step.nowMs });
+  if (!understood) return;
+  step.active();
+  if (state.agent.is === "held") step.dropAgent("user_speech");
+  if (step.state.agent.is !== "silent") return step.enqueue(replyTo(turn, { kind: "speech" }), "soon");
+  step.set({ owed: turn });
+}
+
+function replyTo(turn: number, input: TurnInput): Job {
+  return { is: "reply", turn, input, interruptible: true };
+}
+
+function takeTyped(step: Step, input: TurnInput, urgency: "immediate" | "soon" | "later"): void {
+  const job = replyTo(step.newTurn(), input);
+  // Who types has something to say: whatever was held back by a noise is not gone on with.
+  if (urgency === "immediate") step.dropAgent("client_interrupt");
+  else if (step.state.agent.is === "held" && urgency === "soon") step.dropAgent("user_speech");
+  if (urgency === "immediate") step.begin(job);
+  else step.enqueue(job, urgency);
+}
+
+/** Digits gather until `#` or a pause. A finished number interrupts the agent, as it does in any voice menu. */
+function takeDigit(step: Step, digit: string): void {
+  step.active();
+  const text = digit === "#" ? step.state.digits.text : step.state.digits.text + digit;
+  step.set({ digits: { text, lastMs: step.nowMs } });
+  if (digit === "#" || text.length >= digitsMax) takeDigits(step);
+}
+
+function takeDigits(step: Step): void {
+  const { text } = step.state.digits;
+  step.set({ digits: { text: "", lastMs: 0 } });
+  if (!text) return;
+  const { agent } = step.state;
+  const yields = agent.is === "held" || (agent.is !== "silent" && mayInterrupt(step.state, agent.job));
+  takeTyped(step, { kind: "dtmf", text }, yields ? "immediate" : "soon");
+}
+
+function takeSay(step: Step, say: { text: string; behavior: "default" | "queue" | "interrupt"; interruptible: boolean }): void {
+  const job: Job = { is: "say", text: say.text, source: "say", interruptible: say.interruptible };
+  if (say.behavior === "interrupt") {
+    step.dropAgent("say");
+    return step.begin(job);
+  }
+  if (say.behavior === "default" && !floorIsFree(step.state)) {
+    return step.add({ do: "refuse", code: "say_refused", message: "Cannot say: a turn is in progress; use behavior queue or interrupt" });
+  }
+  step.enqueue(job, "soon");
+}
+
+function hangUp(step: Step, message: string | undefined): void {
+  if (!message) return leave(step, "client_hangup");
+  step.dropAgent("say");
+  step.set({ ending: "client_hangup", queue: [] });
+  step.begin({ is: "say", text: message, source: "say", interruptible: false });
+}
+
+function leave(step: Step, reason: EndReason): void {
+  step.set({ ending: reason });
+  step.add({ do: "end", reason });
+}
+
+function finishJob(step: Step, leaves: boolean): void {
+  const { agent, settings, prompted } = step.state;
+  if (agent.is === "silent") return;
+  step.set({ agent: { is: "silent" } });
+  if (leaves) return leave(step, "agent_hangup");
+  // The prompt itself spends no idle time: the second half begins when it was heard.
+  const isPrompt = prompted && agent.job.is === "say" && agent.job.source === "filler";
+  step.set({ quietSinceMs: isPrompt ? step.nowMs - settings.idleTimeoutMs / 2 : step.nowMs, prompted: isPrompt });
+}
+
+/** Nothing counts while the link is lost, but the longest duration. */
+function resumeClocks(step: Step): void {
+  const { pausedSinceMs, quietSinceMs, agent, digits } = step.state;
+  if (pausedSinceMs === undefined) return;
+  const lostMs = step.nowMs - pausedSinceMs;
+  step.set({
+    pausedSinceMs: undefined,
+    quietSinceMs: quietSinceMs + lostMs,
+    digits: { ...digits, lastMs: digits.lastMs + lostMs },
+    agent: agent.is === "held" ? { ...agent, sinceMs: agent.sinceMs + lostMs } : agent,
+  });
+}
+
+function tick(step: Step): void {
+  const { state, nowMs } = step;
+  const { settings, agent, digits } = state;
+  if (nowMs - state.startedMs >= settings.maxDurationMs) return leave(step, "max_duration");
+  if (state.pausedSinceMs !== undefined) return;
+  if (digits.text && nowMs - digits.lastMs >= digitPauseMs) takeDigits(step);
+  if (agent.is === "held") {
+    const quiet = state.caller.is === "silent" && state.recognizing.length === 0;
+    if (!quiet || nowMs - agent.sinceMs < falseInterruptionMs) return;
+    step.set({ agent: { is: agent.was, job: agent.job }, quietSinceMs: nowMs });
+    return step.add({ do: "go_on" });
+  }
+  if (settings.idleTimeoutMs === 0 || !floorIsFree(step.state)) return;
+  const idleMs = nowMs - state.quietSinceMs;
+  if (idleMs >= settings.idleTimeoutMs) return leave(step, "idle_timeout");
+  if (idleMs >= settings.idleTimeoutMs / 2 && !state.prompted) {
+    step.begin({ is: "say", text: idlePrompt, source: "filler", interruptible: true });
+    step.set({ prompted: true });
+  }
+}
+
+function floorIsFree(state: TurnState): boolean {
+  return (
+    state.agent.is === "silent" &&
+    state.caller.is !== "speaking" &&
+    state.recognizing.length === 0 &&
+    state.owed === undefined &&
+    !state.queue.some(({ when }) => when === "soon")
+  );
+}
+
+/** After every event: an owed answer first, then what waits for the end of speech, then what waits for quiet. */
+function takeTheFloor(step: Step): void {
+  const { agent, caller, recognizing, owed, queue, ending, pausedSinceMs, quietSinceMs } = step.state;
+  if (ending || agent.is !== "silent" || caller.is === "speaking" || recognizing.length > 0) return;
+  if (owed !== undefined) return step.begin(replyTo(owed, { kind: "speech" }));
+  const quietMs = step.nowMs - quietSinceMs;
+  const laterIsNow = pausedSinceMs === undefined && quietMs >= laterAfterQuietMs;
+  const next = queue.find(({ when }) => when === "soon") ?? (laterIsNow ? queue[0] : undefined);
+  if (!next) return;
+  step.set({ queue: queue.filter((entry) => entry !== next) });
+  step.begin(next.job);
+}
+
+/** The farewell is being said: nothing else matters any more but its end and the longest duration. */
+function decideWhileEnding(state: TurnState, event: TurnEvent, nowMs: number): Decision {
+  const { agent, ending } = state;
+  if (event.type === "agent_speaking" && agent.is === "thinking") {
+    return { state: { ...state, agent: { is: "speaking", job: agent.job } }, effects: [] };
+  }
+  if (event.type === "agent_done" && agent.is !== "silent" && ending) {
+    return { state: { ...state, agent: { is: "silent" } }, effects: [{ do: "end", reason: ending }] };
+  }
+  if (event.type === "hang_up" && !event.message) return { state, effects: [{ do: "end", reason: "client_hangup" }] };
+  if (event.type === "tick" && nowMs - state.startedMs >= state.settings.maxDurationMs) {
+    return { state, effects: [{ do: "end", reason: "max_duration" }] };
+  }
+  return { state, effects: [] };
+}
