@@ -1,0 +1,104 @@
+/** `npm run loadtest -- calls`: full-duplex calls with real speech, on one transport after the other. */
+import { writeFile } from "node:fs/promises";
+import { availableParallelism, cpus } from "node:os";
+import { createEncoder } from "#media/audio/encoder.ts";
+import { createResampler } from "#media/audio/resampler.ts";
+import { closeFlite } from "#media/providers/flite.ts";
+import { createTts } from "#media/providers/registry.ts";
+import { type CallerSpeech, callerSpeech, loopSamples, speechPlan } from "./caller_speech.ts";
+import { type CallsOptions, callsOptions } from "./calls_options.ts";
+import { callsJson, callsText, ratioText } from "./calls_report.ts";
+import { type CallsResult, runCalls } from "./calls_run.ts";
+import { accessFrom, startFrontdesk } from "./frontdesk_processes.ts";
+
+const sentence = "Good morning, when is breakfast served?";
+
+/** Runs the test with these command-line arguments. @throws OptionsError for a wrong one */
+export async function calls(args: readonly string[]): Promise<void> {
+  const options = callsOptions(args);
+  const speech = await prepareSpeech(options);
+  const results = options.url ? await loadRunning(options.url, speech, options) : await loadOwn(speech, options);
+  const [first, second] = results;
+  if (first && second) print(ratioText([first.name, second.name], [first.result, second.result]));
+  if (options.jsonPath) {
+    const machine = { cpu: cpus()[0]?.model ?? "unknown", cores: availableParallelism(), node: process.version };
+    const runs = Object.fromEntries(results.map(({ name, result }) => [name, callsJson(result)]));
+    await writeFile(options.jsonPath, `${JSON.stringify({ machine, options, runs }, null, 2)}\n`);
+  }
+}
+
+interface NamedResult {
+  name: string;
+  result: CallsResult;
+}
+
+async function loadRunning(url: string, speech: CallerSpeech, options: CallsOptions): Promise<NamedResult[]> {
+  const access = await accessFrom(options.dataDir, url);
+  const result = await runCalls({ access, pid: undefined }, speech, options, progress);
+  print(callsText(`${options.calls} calls on ${url}`, result));
+  return [{ name: url, result }];
+}
+
+async function loadOwn(speech: CallerSpeech, options: CallsOptions): Promise<NamedResult[]> {
+  progress("starting Frontdesk");
+  const frontdesk = await startFrontdesk({
+    slots: options.slots ?? options.calls,
+    vad: options.vad,
+    mediaThreads: options.mediaThreads,
+  });
+  const how = frontdesk.separate
+    ? "gateway in a process of its own"
+    : "no redis-server here, so everything is in one process, and so are its CPU and memory";
+  const results: NamedResult[] = [];
+  try {
+    for (const transport of options.transports) {
+      const gateway = await frontdesk.startGateway(transport);
+      try {
+        const result = await runCalls(gateway, speech, options, progress);
+        print(callsText(`${options.calls} calls on ${transport} (${how})`, result));
+        results.push({ name: transport, result });
+      } finally {
+        await gateway.stop();
+      }
+    }
+  } finally {
+    progress("stopping Frontdesk");
+    await frontdesk.stop();
+  }
+  return results;
+}
+
+/** The callers' loop in the call's own format, made once. */
+async function prepareSpeech(options: CallsOptions): Promise<CallerSpeech> {
+  progress("making speech");
+  const { format } = options;
+  const tts = createTts({ provider: "flite", language: "en", options: {} });
+  const parts: Int16Array[] = [];
+  let sampleRateHz = 0;
+  for await (const pcm of tts.speak(sentence, { turnIndex: 0, first: true }, AbortSignal.timeout(30_000))) {
+    parts.push(pcm.samples.slice());
+    sampleRateHz = pcm.sampleRateHz;
+  }
+  tts.close();
+  await closeFlite();
+  const spoken = Int16Array.from(parts.flatMap((part) => [...part]));
+  const resampler = await createResampler(sampleRateHz, format.sample_rate);
+  const loop = loopSamples(resampler.process(spoken).slice(), format.sample_rate, speechPlan);
+  resampler.free();
+  const encoder = createEncoder(format);
+  try {
+    return callerSpeech(loop, format, speechPlan, (frame) => encoder.encode(frame));
+  } finally {
+    encoder.close();
+  }
+}
+
+/** One line that the next one overwrites on a terminal. */
+function progress(line: string): void {
+  process.stderr.write(process.stderr.isTTY ? `\r\x1b[K${line}` : `${line}\n`);
+}
+
+function print(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
+  process.stdout.write(`${text}\n\n`);
+}

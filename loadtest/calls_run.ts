@@ -1,0 +1,176 @@
+/** One run of the calls test against one gateway: connect everybody, talk, hang up. */
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { setTimeout as delay } from "node:timers/promises";
+import { CallFigures } from "./call_figures.ts";
+import { type CallerSpeech, speechPlan } from "./caller_speech.ts";
+import type { CallsOptions } from "./calls_options.ts";
+import { FrameClock } from "./frame_clock.ts";
+import { createManagementClient, type ManagementAccess, type ManagementClient } from "./management_client.ts";
+import { type ProcessUsage, processUsage } from "./process_usage.ts";
+import { Distribution } from "./statistics.ts";
+import { type CallersShared, VoiceCaller } from "./voice_caller.ts";
+
+/** What the gateway's process used, each second once all were connected. */
+export class UsageFigures {
+  /** Milliseconds of CPU time that one call takes in one second. */
+  readonly cpuMsPerCallSecond = new Distribution();
+  /** What the process grew by since before the first call, divided by the calls. */
+  readonly rssKibPerCall = new Distribution();
+}
+
+export interface CallsResult {
+  /** While connecting: admission and its times. */
+  connecting: CallFigures;
+  /** While everybody talked. */
+  talking: CallFigures;
+  usage: UsageFigures | undefined;
+  talkedSeconds: number;
+  /** The load tool's own event loop and CPU: when these are bad, so are the latencies it measured. */
+  ownLoopDelayP99Ms: number;
+  ownCpuShare: number;
+}
+
+export interface CallsTarget {
+  access: ManagementAccess;
+  /** The gateway's process, where it is ours to look at. */
+  pid: number | undefined;
+}
+
+/** How the agent of the test is set: it understands at once, thinks for no time and speaks a sine. */
+const eosSilenceMs = 500;
+const minInterruptMs = 150;
+const msPerChar = 50;
+const reservationsAtOnce = 16;
+const hangUpWithinMs = 10_000;
+
+/** An agent whose answers are as long as the plan of the callers' speech expects. */
+function agentConfig(options: CallsOptions): Record<string, unknown> {
+  const reply = "This is what the agent says to everybody who calls it. ".repeat(3);
+  return {
+    stt: { provider: "scripted", options: { transcripts: ["Could you tell me when breakfast is served, please?"] } },
+    llm: { provider: "scripted", options: { replies: [reply.slice(0, speechPlan.answerMs / msPerChar)] } },
+    tts: { provider: "scripted", options: { ms_per_char: msPerChar } },
+    advanced: {
+      eos_silence_ms: eosSilenceMs,
+      idle_timeout_s: 0,
+      max_call_duration_s: Math.min(43_200, options.seconds + Math.ceil(options.calls / options.connectRate) + 300),
+    },
+  };
+}
+
+/** @param report gets one line each second */
+export async function runCalls(
+  target: CallsTarget,
+  speech: CallerSpeech,
+  options: CallsOptions,
+  report: (line: string) => void,
+): Promise<CallsResult> {
+  const management = createManagementClient(target.access);
+  const agentId = await management.createAgent("Load test", agentConfig(options));
+  const shared: CallersShared = {
+    speech,
+    figures: new CallFigures(),
+    clientBufferMs: options.clientBufferMs,
+    eosSilenceMs,
+    minInterruptMs,
+    providerDelayMs: 0,
+  };
+  const clock = new FrameClock();
+  const connecting = shared.figures;
+  const before = target.pid === undefined ? undefined : await processUsage(target.pid);
+  clock.start();
+  try {
+    const callers = await connectAll(management, agentId, shared, clock, options, report);
+    shared.figures = new CallFigures();
+    const result = await talk(callers, shared.figures, before, target.pid, options, report);
+    report("hanging up");
+    await Promise.all(callers.map((caller) => caller.hangUp(hangUpWithinMs)));
+    return { ...result, connecting };
+  } finally {
+    clock.stop();
+    await management.archiveAgent(agentId).catch(() => report("the agent of the load test could not be archived"));
+  }
+}
+
+async function connectAll(
+  management: ManagementClient,
+  agentId: string,
+  shared: CallersShared,
+  clock: FrameClock,
+  options: CallsOptions,
+  report: (line: string) => void,
+): Promise<VoiceCaller[]> {
+  const { sample_rate, encoding, container } = options.format;
+  const reservation = { audio_format: { encoding, sample_rate, container }, client_buffer_ms: options.clientBufferMs };
+  const callers: VoiceCaller[] = [];
+  const connects: Promise<unknown>[] = [];
+  const startedAtMs = performance.now();
+  let next = 0;
+  // Reserving is not what is measured: a few at once, each dialled as soon as it is its turn.
+  const reserveAndDial = async () => {
+    for (let index = next++; index < options.calls; index = next++) {
+      const url = await management.reserveCall(agentId, {
+        ...reservation,
+        output_audio_format: reservation.audio_format,
+      });
+      await delay(Math.max(0, startedAtMs + (index * 1000) / options.connectRate - performance.now()));
+      const caller = new VoiceCaller(url, beginFrame(shared.speech, index, options.calls), shared);
+      callers.push(caller);
+      clock.add(caller);
+      connects.push(caller.connect());
+      if (index % options.connectRate === 0) report(`connecting: ${index} of ${options.calls}`);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(reservationsAtOnce, options.calls) }, reserveAndDial));
+  await Promise.all(connects);
+  return callers;
+}
+
+/** Callers begin all over the loop, so that at any time half of the agents speak. */
+function beginFrame(speech: CallerSpeech, index: number, calls: number): number {
+  return Math.floor((index * speech.frames.length) / calls);
+}
+
+async function talk(
+  callers: readonly VoiceCaller[],
+  figures: CallFigures,
+  before: ProcessUsage | undefined,
+  pid: number | undefined,
+  options: CallsOptions,
+  report: (line: string) => void,
+): Promise<Omit<CallsResult, "connecting">> {
+  const usage = before && new UsageFigures();
+  const loopDelay = monitorEventLoopDelay({ resolution: 1 });
+  loopDelay.enable();
+  const ownCpu = process.cpuUsage();
+  const startedAtMs = performance.now();
+  let last = pid === undefined ? undefined : await processUsage(pid);
+  let lastAtMs = performance.now();
+  for (let second = 1; second <= options.seconds; second += 1) {
+    await delay(Math.max(0, startedAtMs + second * 1000 - performance.now()));
+    const talking = callers.filter((caller) => caller.isTalking).length;
+    const now = pid === undefined ? undefined : await processUsage(pid);
+    const nowAtMs = performance.now();
+    if (usage && before && now && last && talking > 0) {
+      const seconds = (nowAtMs - lastAtMs) / 1000;
+      usage.cpuMsPerCallSecond.record((now.cpuMs - last.cpuMs) / seconds / talking);
+      usage.rssKibPerCall.record((now.rssBytes - before.rssBytes) / 1024 / talking);
+    }
+    last = now;
+    lastAtMs = nowAtMs;
+    const p95 = figures.gatewayMs.percentile(0.95).toFixed(1);
+    report(
+      `${second} of ${options.seconds} s: ${talking} talking, gateway adds ${p95} ms (p95), ${figures.underruns} underruns`,
+    );
+  }
+  loopDelay.disable();
+  const own = process.cpuUsage(ownCpu);
+  const talkedMs = performance.now() - startedAtMs;
+  return {
+    talking: figures,
+    usage,
+    talkedSeconds: talkedMs / 1000,
+    ownLoopDelayP99Ms: loopDelay.percentile(99) / 1e6,
+    ownCpuShare: (own.user + own.system) / 1000 / talkedMs,
+  };
+}
