@@ -21,6 +21,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { makeDataDir } from "./data_dir.ts";
+import { freePort } from "./ports.ts";
 import {
   canReach,
   giveTo,
@@ -30,7 +31,7 @@ import {
   sharedFolder,
 } from "./postgres_account.ts";
 import { type PostgresBinaries, postgresBinaries } from "./postgres_binaries.ts";
-import { freePort, PortTakenError, type Postmaster, startPostmaster, stopOrphan } from "./postgres_process.ts";
+import { PortTakenError, type Postmaster, startPostmaster, stopOrphan } from "./postgres_process.ts";
 
 export interface EmbeddedPostgresOptions {
   /** Where the cluster lives. Held by one process at a time: see `data_dir_lock.ts`. */

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
+
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
@@ -127,16 +127,4 @@ function orphanPid(dataFolder: string): number | undefined {
   const pid = Number(lines[0]);
   if (!Number.isInteger(pid) || pid <= 1 || !commandOf(pid).includes(dataFolder)) return undefined;
   return pid;
-}
-
-/** A TCP port of the loopback interface that nobody listens on at this moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

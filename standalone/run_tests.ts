@@ -20,7 +20,7 @@ import { reportTests } from "./test_report.ts";
 /** Files at a time; each is a process of its own. */
 const concurrency = 2;
 /** A file that hangs fails after this, instead of the run hanging with it. */
-const fileMsMax = 300_000;
+const fileMsMax = 120_000;
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values: flags, positionals: filters } = parseArgs({

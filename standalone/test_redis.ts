@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { freePort } from "./postgres_process.ts";
+import { freePort } from "./ports.ts";
 
 /** Resolves to undefined when the machine has no `redis-server`. */
 export async function startTestRedis(): Promise<{ url: string; stop(): Promise<void> } | undefined> {

@@ -1,0 +1,95 @@
+/**
+ * The environment of `npm start`: its own variables here, the gateway's in the gateway's own
+ * schema. The only file of this room that reads it.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { type GatewayConfig, loadGatewayConfig } from "#gateway/config.ts";
+import { freePort } from "./ports.ts";
+import type { Secrets } from "./secrets.ts";
+
+const port = (byDefault: number) => Type.Integer({ minimum: 0, maximum: 65_535, default: byDefault });
+const secret = Type.Optional(
+  Type.String({ minLength: 16, description: "made once and kept under DATA_DIR when unset" }),
+);
+
+export const StandaloneEnvironment = Type.Object({
+  DATA_DIR: Type.String({ minLength: 1, default: ".data" }),
+  DATABASE_URL: Type.Optional(Type.String({ pattern: "^postgres(ql)?://", description: "embedded when unset" })),
+  DATABASE_PORT: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, description: "a free one when unset" })),
+  API_PORT: port(8081),
+  WORKER_PORT: port(8082),
+  LOG_LEVEL: Type.String({ pattern: "^(debug|info|warn|error|silent)$", default: "info" }),
+  INTERNAL_SECRET: secret,
+  ENCRYPTION_KEY: secret,
+  JWT_SECRET: secret,
+});
+type StandaloneEnvironment = Static<typeof StandaloneEnvironment>;
+
+export interface StandaloneConfig {
+  dataDir: string;
+  databaseUrl: string | undefined;
+  databasePort: number | undefined;
+  apiPort: number;
+  workerPort: number;
+  logLevel: string;
+  givenSecrets: Partial<Secrets>;
+  /** The gateway's share, once the api's address and the secret between them are known. */
+  gateway(known: { apiUrl: string; internalSecret: string }): Readonly<GatewayConfig>;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The environment cannot start Frontdesk; the message has a line for each problem. */
+export class ConfigError extends Error {
+  constructor(problems: readonly string[]) {
+    super(["Cannot start with this environment:", ...problems.map((problem) => `  ${problem}`)].join("\n"));
+    this.name = "ConfigError";
+  }
+}
+
+/** Reads the configuration; a `GATEWAY_PORT` of 0 becomes a free port. @throws ConfigError with all problems */
+export async function readStandaloneConfig(given: Environment = process.env): Promise<Readonly<StandaloneConfig>> {
+  const names = Object.keys(StandaloneEnvironment.properties);
+  const set = Object.fromEntries(names.flatMap((name) => (given[name] ? [[name, given[name]]] : [])));
+  const values = Value.Convert(StandaloneEnvironment, Value.Default(StandaloneEnvironment, set));
+  const problems = [...Value.Errors(StandaloneEnvironment, values)].map(
+    ({ path, message }) => `${path.slice(1)}: ${message}`,
+  );
+  // Known before anything listens, because links are made from it.
+  const environment = given.GATEWAY_PORT === "0" ? { ...given, GATEWAY_PORT: String(await freePort()) } : given;
+  problems.push(...gatewayProblems(environment));
+  if (problems.length > 0) throw new ConfigError([...new Set(problems)]);
+  return Object.freeze(configFrom(values as StandaloneEnvironment, environment));
+}
+
+function configFrom(own: StandaloneEnvironment, environment: Environment): StandaloneConfig {
+  return {
+    dataDir: own.DATA_DIR,
+    databaseUrl: own.DATABASE_URL,
+    databasePort: own.DATABASE_PORT,
+    apiPort: own.API_PORT,
+    workerPort: own.WORKER_PORT,
+    logLevel: own.LOG_LEVEL,
+    givenSecrets: {
+      ...(own.INTERNAL_SECRET ? { INTERNAL_SECRET: own.INTERNAL_SECRET } : {}),
+      ...(own.ENCRYPTION_KEY ? { ENCRYPTION_KEY: own.ENCRYPTION_KEY } : {}),
+      ...(own.JWT_SECRET ? { JWT_SECRET: own.JWT_SECRET } : {}),
+    },
+    gateway: ({ apiUrl, internalSecret }) =>
+      loadGatewayConfig({ ...environment, API_URL: apiUrl, INTERNAL_SECRET: internalSecret }),
+  };
+}
+
+function gatewayProblems(environment: Environment): string[] {
+  try {
+    loadGatewayConfig(environment);
+    return [];
+  } catch (error) {
+    // Its message is our own form: a heading, then a line for each problem.
+    return (error as Error).message
+      .split("\n")
+      .slice(1)
+      .map((line) => line.trim());
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * Everything in one process: Postgres, migrations, bootstrap, api, worker, media threads and
+ * gateway, started in the order in which they need each other and stopped in the reverse.
+ *
+ *     data folder → Postgres → bus → api → bootstrap → worker → media → gateway
+ *
+ * The gateway comes last, so that who can reach it finds everything there.
+ */
+import { join } from "node:path";
+import { type RunningApi, startApi } from "#api/server.ts";
+import { startWorker } from "#api/worker.ts";
+import { openBus } from "#bus/open_bus.ts";
+import { type Gateway, startGateway } from "#gateway/gateway.ts";
+import type { Logger } from "#http/logger.ts";
+import { createSignInLink } from "#identity/sign_in_links.ts";
+import { startWorkerPool } from "#media/worker_pool.ts";
+import { migrate } from "#store/migrations.ts";
+import { openSql } from "#store/sql.ts";
+import { bootstrap } from "./bootstrap.ts";
+import type { StandaloneConfig } from "./config.ts";
+import { holdDataDir, makeDataDir } from "./data_dir.ts";
+import { startEmbeddedPostgres } from "./embedded_postgres.ts";
+import { takenPorts } from "./ports.ts";
+import { ensureSecrets } from "./secrets.ts";
+
+export interface Standalone {
+  gateway: Gateway;
+  gatewayUrl: string;
+  apiUrl: string;
+  workerUrl: string;
+  bootstrapFile: string;
+  /** Signs a browser in, once, within an hour. */
+  talkUrl: string;
+  /** Resolves when Postgres ends without having been asked to. */
+  databaseLost: Promise<void>;
+  /** Stops admitting and waits for the calls in progress, at most `DRAIN_TIMEOUT_S`. */
+  drain(): Promise<void>;
+  /** Ends the calls that are left and stops all parts. */
+  close(): Promise<void>;
+}
+
+/** Cannot start for a reason that the user can mend; the message says how. */
+export class StartError extends Error {}
+
+/**
+ * Starts all parts. What was started is stopped again when a later part fails.
+ *
+ * @throws StartError, DataDirHeldError, or Error when a part fails
+ */
+export async function startStandalone(config: StandaloneConfig, logger: Logger): Promise<Standalone> {
+  const closers = new Closers();
+  try {
+    return await startParts(config, logger, closers);
+  } catch (error) {
+    await closers.closeAll();
+    throw error;
+  }
+}
+
+async function startParts(config: StandaloneConfig, logger: Logger, closers: Closers): Promise<Standalone> {
+  const dataDir = makeDataDir(config.dataDir);
+  closers.add(holdDataDir(dataDir));
+  const secrets = ensureSecrets(dataDir, config.givenSecrets);
+  const planned = config.gateway({ apiUrl: "http://127.0.0.1", internalSecret: secrets.INTERNAL_SECRET });
+  const { bindAddress, publicUrl = "", redisUrl } = planned;
+  const ports = { GATEWAY_PORT: planned.port, API_PORT: config.apiPort, WORKER_PORT: config.workerPort };
+  const taken = await takenPorts(bindAddress, ports);
+  if (taken.length > 0) throw new StartError(["Cannot start:", ...taken.map((line) => `  ${line}`)].join("\n"));
+
+  const database = await openDatabase(config, dataDir, logger, closers);
+  const sql = openSql({ databaseUrl: database.url, applicationName: "frontdesk standalone" });
+  closers.add(() => sql.end({ timeout: 5 }));
+  await migrate(sql);
+  const bus = await openBus({ redisUrl });
+  closers.add(() => bus.close());
+
+  const shared = { bindAddress, publicUrl, internalSecret: secrets.INTERNAL_SECRET, databaseUrl: database.url };
+  const api = await startApi({ config: { ...shared, apiPort: config.apiPort }, sql, bus, logger });
+  closers.add(() => api.close());
+  const apiUrl = reachable(api);
+  const { ownerId } = await bootstrap({ sql, gatewayUrl: publicUrl, apiUrl, dataDir });
+  const worker = await startWorker({ config: { ...shared, workerPort: config.workerPort }, sql, bus, logger });
+  closers.add(() => worker.close());
+
+  const gatewayConfig = config.gateway({ apiUrl, internalSecret: secrets.INTERNAL_SECRET });
+  const media = await startWorkerPool({ threads: gatewayConfig.mediaThreads, logger });
+  closers.add(() => media.close());
+  const gateway = await startGateway({ config: gatewayConfig, bus, media, logger });
+  closers.add(() => gateway.close());
+
+  return {
+    gateway,
+    gatewayUrl: publicUrl,
+    apiUrl,
+    workerUrl: reachable(worker),
+    bootstrapFile: join(config.dataDir, "bootstrap.json"),
+    talkUrl: `${publicUrl}/talk#code=${await createSignInLink(sql, ownerId)}`,
+    databaseLost: database.lost,
+    drain: () => gateway.drain(),
+    close: () => closers.closeAll(),
+  };
+}
+
+async function openDatabase(
+  config: StandaloneConfig,
+  dataDir: string,
+  logger: Logger,
+  closers: Closers,
+): Promise<{ url: string; lost: Promise<void> }> {
+  if (config.databaseUrl) return { url: config.databaseUrl, lost: new Promise(() => undefined) };
+  const postgres = await startEmbeddedPostgres({ dataDir, port: config.databasePort, logger });
+  let stopping = false;
+  closers.add(() => {
+    stopping = true;
+    return postgres.stop();
+  });
+  const lost = new Promise<void>((resolve) => void postgres.exited.then(() => stopping || resolve()));
+  return { url: postgres.url, lost };
+}
+
+/** Where a part that listens on every interface is reached from this machine. */
+function reachable(part: Pick<RunningApi, "url">): string {
+  return part.url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
+}
+
+/** What has to be undone, last first. */
+class Closers {
+  readonly #closers: (() => void | Promise<void>)[] = [];
+
+  add(closer: () => void | Promise<void>): void {
+    this.#closers.push(closer);
+  }
+
+  /** Runs each once, also when one before it fails. @throws the first failure, after all have run */
+  async closeAll(): Promise<void> {
+    const failures: unknown[] = [];
+    for (let closer = this.#closers.pop(); closer; closer = this.#closers.pop()) {
+      try {
+        await closer();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+}
