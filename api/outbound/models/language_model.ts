@@ -17,6 +17,8 @@ export interface HistoryItem {
   audio?: Pcm;
   /** Of a `tool` item: the call failed and `text` says why. */
   isError?: boolean;
+  /** Of a `tool` item: the call that it answers. */
+  call?: { id: string; name: string; arguments: Record<string, unknown> };
 }
 
 export interface LlmRequest {
@@ -30,6 +32,8 @@ export interface LlmRequest {
   /** True where the caller spoke and no recognizer is configured. */
   unrecognized: boolean;
   tools: readonly ToolSpec[];
+  /** JSON Schema that the reply's text must fit, where the model can be held to one. */
+  outputSchema?: Readonly<Record<string, unknown>>;
 }
 
 export interface ToolSpec {

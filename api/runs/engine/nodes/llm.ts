@@ -1,0 +1,115 @@
+/**
+ * A language model's reply to rendered messages: text streamed as it comes, tools called in between,
+ * structured output checked. Output: `{text}`, and `json` where an `output_schema` is set.
+ */
+import type { RunUsage } from "#contracts/run_event.ts";
+import { defaultHandle, type SchemaNode } from "#contracts/workflow.ts";
+import type { HistoryItem, LanguageModel, LlmChunk, LlmRequest } from "#outbound/models/language_model.ts";
+import { compileSchemaNode, jsonSchemaOf } from "../../schema_node.ts";
+import { callHttpTool, toolSpecOf } from "../http_tool.ts";
+import { type ExecuteNode, type NodeContext, NodeError } from "../node_kind.ts";
+import { renderTemplate } from "../templates.ts";
+
+const toolStepsDefault = 3;
+type ToolCall = Extract<LlmChunk, { kind: "tool_call" }>;
+
+export const executeLlm: ExecuteNode<"llm"> = async (node) => {
+  const { config, deps } = node;
+  const model = await deps.openModel(config);
+  try {
+    return await converse(node, model);
+  } finally {
+    model.close();
+  }
+};
+
+async function converse(node: NodeContext<"llm">, model: LanguageModel) {
+  const { config, inputs, signal } = node;
+  const rendered = config.messages.map(({ role, template }) => ({ role, text: renderTemplate(template, inputs) }));
+  const history: HistoryItem[] = rendered
+    .filter(({ role }) => role !== "system")
+    .map(({ role, text }) => ({ role: role === "assistant" ? "agent" : "user", text }));
+  const usage: RunUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  const request: Omit<LlmRequest, "history"> = {
+    instructions: rendered
+      .filter(({ role }) => role === "system")
+      .map(({ text }) => text)
+      .join("\n\n"),
+    turnIndex: history.filter(({ role }) => role === "user").length - 1,
+    inputKind: "text",
+    unrecognized: false,
+    tools: (config.tools ?? []).map(toolSpecOf),
+    ...(config.output_schema && { outputSchema: jsonSchemaOf(config.output_schema as SchemaNode) }),
+  };
+  for (let step = 0; ; step += 1) {
+    const { text, calls } = await readReply(node, model.reply({ ...request, history }, signal), step, usage);
+    signal.throwIfAborted();
+    if (calls.length === 0) return { is: "done", output: outputOf(node, text), handle: defaultHandle, usage } as const;
+    if (step >= (config.max_tool_steps ?? toolStepsDefault)) {
+      throw new NodeError("too_many_tool_steps", "The model called tools for more steps than max_tool_steps allows");
+    }
+    if (text) history.push({ role: "agent", text });
+    for (const call of calls) history.push(await answerCall(node, call));
+  }
+}
+
+async function readReply(node: NodeContext<"llm">, reply: AsyncIterable<LlmChunk>, index: number, usage: RunUsage) {
+  const calls: ToolCall[] = [];
+  let text = "";
+  for await (const chunk of reply) {
+    if (chunk.kind === "text" || chunk.kind === "audio") {
+      text += chunk.text;
+      if (node.streams && chunk.text)
+        node.emit({ type: "content.delta", data: { index, text: chunk.text, channel: "output" } });
+    } else if (chunk.kind === "tool_call") {
+      calls.push(chunk);
+    } else {
+      usage.prompt_tokens += chunk.prompt;
+      usage.completion_tokens += chunk.completion;
+      usage.total_tokens += chunk.prompt + chunk.completion;
+      if (chunk.cached > 0) usage.cached_tokens = (usage.cached_tokens ?? 0) + chunk.cached;
+    }
+  }
+  if (text) node.emit({ type: "content.completed", data: { index, text } });
+  return { text, calls };
+}
+
+/** A failed tool is the model's to deal with: it hears the error. */
+async function answerCall(node: NodeContext<"llm">, call: ToolCall): Promise<HistoryItem> {
+  const { deps, nodeRunId, signal } = node;
+  const startedMs = deps.now().getTime();
+  const answered = { call_id: call.id };
+  node.emit({ type: "tool.called", data: { ...answered, name: call.name, arguments: call.arguments } });
+  const completed = (outcome: { result?: unknown; error?: string }) =>
+    node.emit({
+      type: "tool.completed",
+      data: { ...answered, ...outcome, duration_ms: deps.now().getTime() - startedMs },
+    });
+  const item = { role: "tool", call: { id: call.id, name: call.name, arguments: call.arguments } } as const;
+  try {
+    const tool = node.config.tools?.find(({ name }) => name === call.name);
+    if (!tool) throw new NodeError("unknown_tool", `There is no tool ${call.name}`);
+    const idempotencyKey = `${nodeRunId}:${call.id}`;
+    const result = await callHttpTool(tool, call.arguments, { http: deps.http, idempotencyKey, signal });
+    completed({ result });
+    return { ...item, text: typeof result === "string" ? result : JSON.stringify(result) };
+  } catch (error) {
+    signal.throwIfAborted();
+    const message = error instanceof NodeError ? error.message : "The tool failed";
+    completed({ error: message });
+    return { ...item, text: message, isError: true };
+  }
+}
+
+function outputOf({ config }: NodeContext<"llm">, text: string) {
+  if (!config.output_schema) return { text };
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (cause) {
+    throw new NodeError("bad_output", "The model's reply is not JSON", { cause, retryable: true });
+  }
+  const [problem] = Object.entries(compileSchemaNode(config.output_schema as SchemaNode, "output")(json));
+  if (problem) throw new NodeError("bad_output", `${problem[0]}: ${problem[1]}`, { retryable: true });
+  return { text, json };
+}

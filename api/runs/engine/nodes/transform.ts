@@ -1,0 +1,9 @@
+import { defaultHandle } from "#contracts/workflow.ts";
+import { resolveValue } from "../../references.ts";
+import type { ExecuteNode } from "../node_kind.ts";
+
+/** An object of picked values: each field of `map` is a reference or a literal. No match is null. */
+export const executeTransform: ExecuteNode<"transform"> = ({ config, context, inputs }) => {
+  const fields = Object.entries(config.map).map(([name, value]) => [name, resolveValue(value, context) ?? null]);
+  return { is: "done", output: { ...inputs, ...Object.fromEntries(fields) }, handle: defaultHandle };
+};
