@@ -12,7 +12,7 @@ import type {
 
 export const serverMessageWording: Readonly<Record<ServerMessageType, string>> = {
   call_started:
-    "First message of every connection: the call, its audio formats, its limits and how to come back to it. A resumed connection begins with it too, with a fresh token.",
+    "First message of a call: its audio formats, its limits and how to come back to it. A resumed connection gets it too, with a fresh token, after what it had missed.",
   state: "What the agent is doing now.",
   user_speech_started:
     "Speech of the caller has begun, `audio_ms` into the input audio. While the agent speaks it comes right after `clear`.",
@@ -84,16 +84,18 @@ export const refusalWording: Readonly<Record<RefusalCode, string>> = {
   gone: "The agent has been archived, or the resume token is used or out of time.",
   capacity:
     "Every slot is taken or the process is draining. The reservation is untouched: wait for `Retry-After` seconds and connect again.",
-  unavailable: "The management API cannot be reached. The reservation is untouched: connect again.",
+  unavailable:
+    "The call cannot be opened just now, mostly because the management API cannot be reached; the reservation is then untouched: connect again.",
 };
 
 export const endReasonWording: Readonly<Record<EndReason, string>> = {
-  client_hangup: "the client hung up, closed its socket, or its link was lost and it did not come back",
+  client_hangup: "the client hung up or closed its socket",
   agent_hangup: "the agent ended the call",
   transferred: "the call went on elsewhere",
   max_duration: "`max_call_duration_s` was reached",
   idle_timeout: "nobody spoke for `idle_timeout_s`",
-  error: "a fault, or a client that broke the rules; the close code tells which",
+  error:
+    "a fault, a client that broke the rules (the close code tells which), or a link that was lost and did not come back",
   drained: "the process stopped",
   superseded: "another connection took the call over",
 };
