@@ -137,7 +137,15 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     if (isForeignHost(request.headers.host, config.appDomain)) return frontDoor.forward(request, response);
     const isRead = request.method === "GET" || request.method === "HEAD";
     if (isCallPath(request.path) && isRead) return admission.preflight(request.path, response);
-    const page = isRead && (await ownPage(request.path, { isDraining: () => drain.isDraining, isReady, metrics }));
+    const page =
+      isRead &&
+      (await ownPage(request.path, {
+        ifNoneMatch: request.headers["if-none-match"],
+        connectTo: [config.publicUrl, gatewayPublicUrl].filter((url) => url !== undefined),
+        isDraining: () => drain.isDraining,
+        isReady,
+        metrics,
+      }));
     if (page) return response.send(page.status, Object.entries(page.headers), page.body);
     return frontDoor.forward(request, response);
   }

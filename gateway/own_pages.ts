@@ -1,5 +1,6 @@
 /** What the gateway answers itself: health, figures, and the page to talk. */
 import type { GatewayMetrics } from "./metrics.ts";
+import { pageFor } from "./pages/pages.ts";
 
 export interface Page {
   status: number;
@@ -8,6 +9,9 @@ export interface Page {
 }
 
 export interface OwnPagesDeps {
+  ifNoneMatch: string | undefined;
+  /** Addresses that the page may open sockets to. */
+  connectTo: readonly string[];
   isDraining(): boolean;
   isReady(): Promise<boolean>;
   metrics: GatewayMetrics;
@@ -24,7 +28,7 @@ export async function ownPage(path: string, deps: OwnPagesDeps): Promise<Page | 
     const { contentType, text } = await deps.metrics.text();
     return { status: 200, headers: { "content-type": contentType }, body: text };
   }
-  return undefined;
+  return pageFor(path, { ifNoneMatch: deps.ifNoneMatch, connectTo: deps.connectTo });
 }
 
 function json(status: number, body: object): Page {

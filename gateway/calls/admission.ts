@@ -156,7 +156,9 @@ export function createAdmission(deps: AdmissionDeps): Admission {
     if (!subprotocol.ok) return { code: "bad_subprotocol" };
     if (upgrade.head.signal.aborted) return undefined;
     const call = registry.get(callId);
-    if (!call?.takeResumeToken(token)) return { code: "not_found" };
+    const taken = call?.takeResumeToken(token) ?? registry.endedToken(callId)?.peek(token) ?? "unknown";
+    if (taken === "gone") return { code: "gone" };
+    if (!call || taken === "unknown") return { code: "not_found" };
     const events = call.socketEvents();
     const socket = upgrade.accept(events, subprotocol.chosen);
     if (!socket) return undefined;

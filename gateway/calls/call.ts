@@ -27,7 +27,7 @@ import type { Slot } from "./call_slots.ts";
 import { resumeUrlFor } from "./call_url.ts";
 import type { PacingEvent } from "./input_pacing.ts";
 import { LinkKeepalive } from "./link_keepalive.ts";
-import { ResumeToken } from "./resume_token.ts";
+import { ResumeToken, type TokenResult } from "./resume_token.ts";
 
 export interface CallDeps {
   nowMs(): number;
@@ -72,7 +72,7 @@ export class Call {
   private readonly outbound: CallOutbound;
   private readonly input: CallInput;
   private readonly keepalive = new LinkKeepalive();
-  private readonly resumeToken: ResumeToken;
+  readonly resumeToken: ResumeToken;
   private readonly startedAtMs: number;
   private state: "live" | "lost" | "ending" | "ended" = "live";
   private socket: TransportSocket | undefined;
@@ -149,7 +149,10 @@ export class Call {
   /** The first socket is there: `call_started`, then what the session has said meanwhile. */
   start(socket: TransportSocket): void {
     const nowMs = this.deps.nowMs();
-    if (this.state === "ended") return socket.close(closeCodes.internal.code, "internal");
+    if (this.state === "ended") {
+      socket.close(closeCodes.internal.code, "internal");
+      return;
+    }
     this.outbound.start(nowMs);
     this.connect(socket, nowMs);
     socket.batch(() => {
@@ -158,9 +161,9 @@ export class Call {
     });
   }
 
-  /** Whether `token` is this call's current one; from then on it is used up. */
-  takeResumeToken(token: string): boolean {
-    return !this.isOver && !this.isDraining && this.resumeToken.take(token);
+  /** What `token` is worth; `taken` uses it up. */
+  takeResumeToken(token: string): TokenResult {
+    return this.isOver || this.isDraining ? this.resumeToken.peek(token) : this.resumeToken.take(token);
   }
 
   /** A client is back: replay, a `call_started` with the next token, then the talk goes on. */
@@ -190,7 +193,10 @@ export class Call {
   drain(deadline: Date): void {
     if (this.isOver) return;
     this.isDraining = true;
-    if (this.state === "lost") return this.end("error", { errorCode: "link_lost" });
+    if (this.state === "lost") {
+      this.end("error", { errorCode: "link_lost" });
+      return;
+    }
     this.outbound.sendNow(this.deps.nowMs(), { type: "draining", deadline: deadline.toISOString(), resume: false });
   }
 
@@ -222,13 +228,12 @@ export class Call {
   /** Once a second. */
   tock(nowMs: number): void {
     if (this.endingSinceMs !== undefined && nowMs - this.endingSinceMs > endingMsMax) {
-      return this.finish(
-        { reason: "error", duration_ms: nowMs - this.startedAtMs, error_code: "session_stuck" },
-        this.usage,
-      );
+      this.finish({ reason: "error", duration_ms: nowMs - this.startedAtMs, error_code: "session_stuck" }, this.usage);
+      return;
     }
     if (this.state === "lost" && nowMs - this.lostAtMs >= voiceLimits.resumeWindowS * 1000) {
-      return this.end("error", { errorCode: "link_lost" });
+      this.end("error", { errorCode: "link_lost" });
+      return;
     }
     if (this.state !== "live" || !this.socket) return;
     this.tick(nowMs);
@@ -265,9 +270,15 @@ export class Call {
   }
 
   private linkEnded(end: SocketEnd): void {
-    if (end.kind === "lost") return this.linkLost();
+    if (end.kind === "lost") {
+      this.linkLost();
+      return;
+    }
     this.disconnect();
-    if (end.kind === "violation") return this.end("error", { errorCode: end.violation });
+    if (end.kind === "violation") {
+      this.end("error", { errorCode: end.violation });
+      return;
+    }
     // A close frame is a hang-up, whatever its code: the slot is free at once.
     this.slot.release();
     this.end("client_hangup");
@@ -276,7 +287,10 @@ export class Call {
   private linkLost(): void {
     this.disconnect()?.terminate();
     if (this.isOver) return;
-    if (this.isDraining) return this.end("error", { errorCode: "link_lost" });
+    if (this.isDraining) {
+      this.end("error", { errorCode: "link_lost" });
+      return;
+    }
     this.state = "lost";
     this.lostAtMs = this.deps.nowMs();
     this.session.pause();
@@ -321,10 +335,10 @@ export class Call {
 
   private paced(event: PacingEvent, bufferedMs: number): void {
     const nowMs = this.deps.nowMs();
-    if (event === "flood") return this.fail("input_flood");
-    if (event === "overrun")
-      return this.warn("input_overrun", "Audio comes faster than it is heard: the oldest is dropped");
-    this.outbound.sendNow(nowMs, { type: "flow", state: event, buffered_ms: bufferedMs });
+    if (event === "flood") this.fail("input_flood");
+    else if (event === "overrun")
+      this.warn("input_overrun", "Audio comes faster than it is heard: the oldest is dropped");
+    else this.outbound.sendNow(nowMs, { type: "flow", state: event, buffered_ms: bufferedMs });
   }
 
   private sink(): SessionSink {

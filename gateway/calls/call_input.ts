@@ -40,7 +40,10 @@ export class CallInput {
   }
 
   binary(nowMs: number, bytes: Uint8Array): void {
-    if (this.isTextOnly) return this.listener.audioInTextOnlyCall();
+    if (this.isTextOnly) {
+      this.listener.audioInTextOnlyCall();
+      return;
+    }
     if (bytes.byteLength === 0) return;
     this.reportPacing(this.pacer.push(nowMs, bytes, audioMsOf(this.format, bytes)));
   }
@@ -52,24 +55,35 @@ export class CallInput {
   text(nowMs: number, text: string): void {
     const inbound = parseInbound(text);
     if (inbound.kind === "ignored") return;
-    if (inbound.kind === "bad") return this.bad(inbound.problem, inbound.ref);
+    if (inbound.kind === "bad") {
+      this.bad(inbound.problem, inbound.ref);
+      return;
+    }
     const { message } = inbound;
     switch (message.type) {
       case "ping":
-        return this.listener.ping(message.timestamp);
+        this.listener.ping(message.timestamp);
+        return;
       case "media": {
         const audio = this.isTextOnly ? undefined : audioFromBase64(message.payload);
-        if (audio) return this.binary(nowMs, audio);
-        return this.bad(this.isTextOnly ? "Expected no audio in a text-only call" : "Expected base64", "media.payload");
+        if (audio) {
+          this.binary(nowMs, audio);
+          return;
+        }
+        this.bad(this.isTextOnly ? "Expected no audio in a text-only call" : "Expected base64", "media.payload");
+        return;
       }
       case "hang_up":
         this.command(message);
-        return this.listener.hangUp(message);
+        this.listener.hangUp(message);
+        return;
       case "start":
         this.isTextOnly ||= message.capabilities?.text_only === true;
-        return this.command(message);
+        this.command(message);
+        return;
       default:
-        return this.command(message);
+        this.command(message);
+        return;
     }
   }
 

@@ -5,12 +5,15 @@
 import type { EndReason } from "#contracts/voice_protocol.ts";
 import type { Call } from "./call.ts";
 import type { Clock } from "./clock.ts";
+import type { ResumeToken } from "./resume_token.ts";
 
 const tickMs = 20;
 const tockMs = 1000;
+const endedLatelyMax = 256;
 
 export class CallRegistry {
   private readonly calls = new Map<string, Call>();
+  private readonly endedLately = new Map<string, ResumeToken>();
   private readonly stopTimers: readonly (() => void)[];
   private readonly waitingForNone: (() => void)[] = [];
 
@@ -35,12 +38,19 @@ export class CallRegistry {
     return this.calls.get(callId);
   }
 
+  /** The token of a call that has ended lately, so that "too late" is not "unknown". */
+  endedToken(callId: string): ResumeToken | undefined {
+    return this.endedLately.get(callId);
+  }
+
   add(call: Call): void {
     this.calls.set(call.callId, call);
   }
 
   remove(call: Call): void {
     if (this.calls.get(call.callId) === call) this.calls.delete(call.callId);
+    this.endedLately.set(call.callId, call.resumeToken);
+    if (this.endedLately.size > endedLatelyMax) this.endedLately.delete(this.endedLately.keys().next().value ?? "");
     if (this.calls.size > 0) return;
     for (const resolve of this.waitingForNone.splice(0)) resolve();
   }

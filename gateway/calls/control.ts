@@ -14,7 +14,8 @@ export function injectControl(registry: CallRegistry, payload: string, log: Log)
   }
   const inbound = parseInbound(JSON.stringify(control?.message ?? null));
   if (typeof control?.call_id !== "string" || inbound.kind !== "message") {
-    return log.warn({}, "a control message is malformed; it is dropped");
+    log.warn({}, "a control message is malformed; it is dropped");
+    return;
   }
   registry.get(control.call_id)?.control(inbound.message);
 }

@@ -1,10 +1,17 @@
 /** The token that lets a client come back to its call: used once, a new one in each `call_started`. */
-import { timingSafeEqual } from "node:crypto";
 import { sha256 } from "./call_url.ts";
+
+/** `gone`: it was this call's once, and is used up or too late. */
+export type TokenResult = "taken" | "gone" | "unknown";
+
+/** Tokens of a call that stay known as used. */
+const issuedMax = 64;
 
 export class ResumeToken {
   private readonly newToken: () => string;
-  private currentSha256: Buffer | undefined;
+  /** SHA-256 of every token given out; the lookup's time tells nothing about a token's characters. */
+  private readonly issued = new Set<string>();
+  private current: string | undefined;
 
   constructor(newToken: () => string) {
     this.newToken = newToken;
@@ -12,13 +19,19 @@ export class ResumeToken {
 
   next(): string {
     const token = this.newToken();
-    this.currentSha256 = sha256(token);
+    this.current = sha256(token).toString("hex");
+    this.issued.add(this.current);
+    if (this.issued.size > issuedMax) for (const oldest of [...this.issued].slice(0, 1)) this.issued.delete(oldest);
     return token;
   }
 
-  take(token: string): boolean {
-    if (!this.currentSha256 || !timingSafeEqual(sha256(token), this.currentSha256)) return false;
-    this.currentSha256 = undefined;
-    return true;
+  take(token: string): TokenResult {
+    if (sha256(token).toString("hex") !== this.current) return this.peek(token);
+    this.current = undefined;
+    return "taken";
+  }
+
+  peek(token: string): "gone" | "unknown" {
+    return this.issued.has(sha256(token).toString("hex")) ? "gone" : "unknown";
   }
 }

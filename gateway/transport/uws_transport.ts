@@ -23,11 +23,9 @@ import {
   type TransportSocket,
 } from "./transport.ts";
 
+/** The library copies the fields of what it is given, hence the one field that holds what is shared. */
 interface Connection {
-  events: SocketEvents;
-  socket?: UwsSocket;
-  /** Our own close: its code is not the peer's. */
-  closing?: boolean;
+  link: { events: SocketEvents; socket?: UwsSocket };
 }
 
 /** Above the gateway's own 60 s, so that it only ever reaps sockets that linger after `close`. */
@@ -77,9 +75,9 @@ export function createUwsTransport(handlers: TransportHandlers, options: Transpo
             accept(events, subprotocol = "") {
               if (answered) return undefined;
               answered = true;
-              const connection: Connection = { events };
-              res.cork(() => res.upgrade(connection, key, subprotocol, extensions, context));
-              return connection.socket;
+              const link: Connection["link"] = { events };
+              res.cork(() => res.upgrade<Connection>({ link }, key, subprotocol, extensions, context));
+              return link.socket;
             },
           }),
         () => refuse(500, [], ""),
@@ -87,23 +85,23 @@ export function createUwsTransport(handlers: TransportHandlers, options: Transpo
     },
 
     open(ws) {
-      ws.getUserData().socket = new UwsSocket(ws);
+      ws.getUserData().link.socket = new UwsSocket(ws);
     },
     message(ws, message, isBinary) {
-      const { events, closing } = ws.getUserData();
-      if (closing) return;
+      const { events, socket } = ws.getUserData().link;
+      if (socket?.isClosing) return;
       events.onFrame();
       if (message.byteLength > options.messageBytesMax) return events.onOversized();
       if (isBinary) events.onBinary(new Uint8Array(message.slice(0)));
       else events.onText(decoder.decode(message));
     },
-    ping: (ws) => ws.getUserData().events.onFrame(),
-    pong: (ws) => ws.getUserData().events.onFrame(),
-    drain: (ws) => ws.getUserData().events.onDrain(),
+    ping: (ws) => ws.getUserData().link.events.onFrame(),
+    pong: (ws) => ws.getUserData().link.events.onFrame(),
+    drain: (ws) => ws.getUserData().link.events.onDrain(),
     close(ws, code, message) {
-      const connection = ws.getUserData();
-      connection.socket?.forget();
-      connection.events.onEnd(endOf(code, decoder.decode(message)));
+      const { events, socket } = ws.getUserData().link;
+      socket?.forget();
+      events.onEnd(endOf(code, decoder.decode(message)));
     },
   });
 
@@ -285,6 +283,10 @@ class UwsSocket implements TransportSocket {
     this.ws = ws;
   }
 
+  get isClosing(): boolean {
+    return this.closing;
+  }
+
   forget(): void {
     this.closing = true;
     this.gone = true;
@@ -323,7 +325,6 @@ class UwsSocket implements TransportSocket {
   private finish(close: () => void): void {
     if (this.closing) return;
     this.closing = true;
-    this.ws.getUserData().closing = true;
     queueMicrotask(() => {
       if (!this.gone) close();
     });

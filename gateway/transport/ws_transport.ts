@@ -107,6 +107,7 @@ export function createWsTransport(handlers: TransportHandlers, options: Transpor
             sockets.handleUpgrade(req, socket, Buffer.concat(waiting), (ws) => {
               accepted = attach(ws, socket, events, options.messageBytesMax);
             });
+            socket.resume();
             return accepted;
           },
         }),
