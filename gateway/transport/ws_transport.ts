@@ -172,7 +172,7 @@ function attach(ws: WebSocket, socket: Socket, events: SocketEvents, messageByte
     if (closing) return;
     events.onFrame();
     if (data.byteLength > messageBytesMax) events.onOversized();
-    else if (isBinary) events.onBinary(data);
+    else if (isBinary) events.onBinary(new Uint8Array(data));
     else events.onText(data.toString("utf8"));
   });
   ws.on("ping", () => events.onFrame());
