@@ -7,7 +7,7 @@
 import type { AudioFormat } from "#contracts/audio_format.ts";
 import { frameMsFor } from "#contracts/audio_format.ts";
 import type { ServerMessageOf } from "#contracts/voice_protocol.ts";
-import { createEncoder, type Encoder } from "./audio/encoder.ts";
+import type { Encoder } from "./audio/encoder.ts";
 import { createResampler, type Resampler } from "./audio/resampler.ts";
 import type { CallLog } from "./call_log.ts";
 import { cutText, type SpokenClause } from "./heard_text.ts";
@@ -81,12 +81,13 @@ export class AgentSpeech {
   #sendsMarks = true;
   isTextOnly = false;
 
-  constructor(options: AgentSpeechOptions, host: AgentSpeechHost, sink: SessionSink, log: CallLog) {
+  /** `encoder` stays its owner's to close. */
+  constructor(options: AgentSpeechOptions, encoder: Encoder, host: AgentSpeechHost, sink: SessionSink, log: CallLog) {
     this.#host = host;
     this.#sink = sink;
     this.#log = log;
     this.#format = options.format;
-    this.#encoder = createEncoder(options.format);
+    this.#encoder = encoder;
     this.#playout = new Playout(
       { sampleRateHz: options.format.sample_rate, frameMs: frameMsFor(options.format), leadMs: options.leadMs },
       { frame: (samples) => this.#sendFrame(samples), mark: (name) => this.#sendMark(name) },
@@ -132,7 +133,15 @@ export class AgentSpeech {
   }
 
   #newItem(): SpokenItem {
-    return { itemId: this.nextItemId(), text: "", clauses: [], isFinal: false, startMs: 0, isShown: false, announced: false };
+    return {
+      itemId: this.nextItemId(),
+      text: "",
+      clauses: [],
+      isFinal: false,
+      startMs: 0,
+      isShown: false,
+      announced: false,
+    };
   }
 
   #hooksFor(job: RunningJob, extra: Pick<AnswerHooks, "used" | "runTool" | "tooManySteps" | "failed">): AnswerHooks {
@@ -192,14 +201,29 @@ export class AgentSpeech {
     if (job.held) return;
     item.isShown = true;
     const text = item.text.trimEnd();
-    this.#host.send({ type: "transcript", role: "agent", turn_id: job.turnId, item_id: item.itemId, text, delta, final: false });
+    this.#host.send({
+      type: "transcript",
+      role: "agent",
+      turn_id: job.turnId,
+      item_id: item.itemId,
+      text,
+      delta,
+      final: false,
+    });
   }
 
   #finishText(job: RunningJob): void {
     const { item } = job;
     if (item.isFinal || !item.text) return;
     item.isFinal = true;
-    this.#host.send({ type: "transcript", role: "agent", turn_id: job.turnId, item_id: item.itemId, text: item.text.trimEnd(), final: true });
+    this.#host.send({
+      type: "transcript",
+      role: "agent",
+      turn_id: job.turnId,
+      item_id: item.itemId,
+      text: item.text.trimEnd(),
+      final: true,
+    });
   }
 
   #push(job: RunningJob, pcm: Pcm): void {
@@ -227,13 +251,20 @@ export class AgentSpeech {
 
   /** The tail that the resampler's filter still holds. */
   #flushResampler(): void {
-    if (!this.#resampler) return;
-    this.#playout.push(this.#resampler.resampler.flush().slice());
+    const tail = this.#resamplerTail();
+    if (tail) this.#playout.push(tail);
     this.#dropResampler();
   }
 
+  #resamplerTail(): Int16Array | undefined {
+    if (!this.#resampler) return undefined;
+    const { fromHz, resampler } = this.#resampler;
+    return resampler.process(new Int16Array(Math.ceil((resampler.latencyMs * fromHz) / 1000))).slice();
+  }
+
   #flushInto(rest: Int16Array[] | undefined): void {
-    if (this.#resampler) rest?.push(this.#resampler.resampler.flush().slice());
+    const tail = this.#resamplerTail();
+    if (tail) rest?.push(tail);
     this.#dropResampler();
   }
 
@@ -258,7 +289,12 @@ export class AgentSpeech {
     this.#job = undefined;
     if (ended && job.item.announced) {
       const { utteranceId, audioMs } = ended;
-      this.#host.send({ ...this.#labels(job, utteranceId), type: "agent_speech_done", audio_ms: tenths(audioMs), interrupted: false });
+      this.#host.send({
+        ...this.#labels(job, utteranceId),
+        type: "agent_speech_done",
+        audio_ms: tenths(audioMs),
+        interrupted: false,
+      });
     }
     this.#logItem(job, this.#heardToTheEnd(job, ended?.audioMs ?? 0), false, nowMs);
     this.#sendMetrics(job, false);
@@ -285,7 +321,15 @@ export class AgentSpeech {
     this.#log.count((usage) => {
       usage.output_audio_ms += durationMs;
     });
-    this.#sink.audio(this.#encoder.encode(samples), durationMs);
+    this.#sink.audio(this.#encoder.encode(this.#padded(samples)), durationMs);
+  }
+
+  /** An Opus packet is always a full frame; the other encodings end an utterance with the samples that there are. */
+  #padded(samples: Int16Array): Int16Array {
+    if (this.#format.encoding !== "opus" || samples.length === this.#encoder.frameSamples) return samples;
+    const frame = new Int16Array(this.#encoder.frameSamples);
+    frame.set(samples);
+    return frame;
   }
 
   #announce(job: RunningJob): void {
@@ -387,7 +431,14 @@ export class AgentSpeech {
       item.startMs = this.#host.callMs(nowMs);
       if (item.text) {
         const text = item.text.trimEnd();
-        this.#host.send({ type: "transcript", role: "agent", turn_id: job.turnId, item_id: item.itemId, text, final: job.isGenerated });
+        this.#host.send({
+          type: "transcript",
+          role: "agent",
+          turn_id: job.turnId,
+          item_id: item.itemId,
+          text,
+          final: job.isGenerated,
+        });
         item.isFinal = job.isGenerated;
         item.isShown = true;
       }
@@ -464,6 +515,5 @@ export class AgentSpeech {
 
   close(): void {
     this.#dropResampler();
-    this.#encoder.close();
   }
 }

@@ -3,33 +3,30 @@
  * and keeps the utterance in the making with the 300 ms before its onset, at the input's own rate.
  */
 import type { AudioFormat } from "#contracts/audio_format.ts";
-import { createDecoder, type Decoder } from "./audio/decoder.ts";
+import type { Decoder } from "./audio/decoder.ts";
 import { createResampler, type Resampler } from "./audio/resampler.ts";
+import { createSilenceFiller, type SilenceFiller } from "./audio/silence_filler.ts";
 import type { Pcm } from "./providers/provider.ts";
-import { createSpeechDetector, type SpeechDetector } from "./vad/speech_detector.ts";
+import { createSpeechDetector, type SpeechDetector, speechPrefixMs } from "./vad/speech_detector.ts";
 import { createVad, type Vad, type VadEngine } from "./vad/vad.ts";
 
-/** What was heard before the onset belongs to the utterance: soft first consonants. */
-export const prefixMs = 300;
 /** History kept while nobody speaks: the prefix, and what detection takes. */
 const historyMs = 1000;
 /** Input is worked on in pieces of at most this length, however it came. */
 const pieceMs = 100;
-/** A gap longer than this is filled with silence, so that a turn ends although nothing comes. */
-const gapMs = 200;
 
 export interface CallerAudioOptions {
   format: AudioFormat;
   vad: VadEngine;
   turnSensitivity: "auto" | "low" | "medium" | "high";
-  /** Filling ends after this long without input, and is reported. */
-  noInputMs: number;
 }
 
 export interface Voice {
-  /** Offsets in the input audio: onset, end of the newest voiced window, and the silence since. */
+  /** Offsets in the input audio: the onset, and the end of the newest speech. */
   startMs: number;
   endMs: number;
+  /** Speech in it, pauses not counted, and the silence since. */
+  speechMs: number;
   silenceMs: number;
 }
 
@@ -41,7 +38,6 @@ export interface CallerAudioEvents {
 }
 
 export class CallerAudio {
-  readonly #options: CallerAudioOptions;
   readonly #events: CallerAudioEvents;
   readonly #decoder: Decoder;
   readonly #resampler: Resampler;
@@ -52,64 +48,55 @@ export class CallerAudio {
   readonly #rateHz: number;
   readonly #silence: Int16Array;
   #windowFill = 0;
-  /** Windows that went through detection, in milliseconds. */
-  #detectedMs = 0;
   /** Samples of input so far, fillings included. */
   #heard = 0;
   /** The newest samples, up to `#heard`: the history, or the utterance in the making. */
   #tape: Int16Array;
   #tapeLength = 0;
-  #speech: { startMs: number; endMs: number; from: number; confirmed: boolean; written: number } | undefined;
-  #lastInputMs: number;
-  #filledMs = 0;
-  #isReportedSilent = false;
+  /** Speech in the making: its first sample, and up to which it was passed on. */
+  #speech: { from: number; confirmed: boolean; written: number } | undefined;
+  readonly #filler: SilenceFiller;
 
-  constructor(options: CallerAudioOptions, events: CallerAudioEvents, nowMs: number) {
-    this.#options = options;
+  /** `decoder` stays its owner's to close. */
+  constructor(options: CallerAudioOptions, decoder: Decoder, events: CallerAudioEvents, nowMs: number) {
     this.#events = events;
     this.#rateHz = options.format.sample_rate;
-    this.#decoder = createDecoder(options.format);
+    this.#decoder = decoder;
     this.#vad = createVad(options.vad);
     this.#resampler = createResampler(this.#rateHz, this.#vad.sampleRateHz);
-    this.#detector = createSpeechDetector({ turnSensitivity: options.turnSensitivity });
+    this.#detector = createSpeechDetector({ sensitivity: options.turnSensitivity });
     this.#window = new Int16Array(this.#vad.windowSamples);
     this.#windowMs = (this.#vad.windowSamples * 1000) / this.#vad.sampleRateHz;
     this.#tape = new Int16Array(this.#samples(2 * historyMs));
     this.#silence = new Int16Array(this.#samples(pieceMs));
-    this.#lastInputMs = nowMs;
+    this.#filler = createSilenceFiller(nowMs);
   }
 
   /** Takes what arrived; muted input counts as silence. Answers its length in milliseconds. */
   hear(bytes: Uint8Array, isMuted: boolean, nowMs: number): number {
     const samples = this.#decoder.decode(bytes);
-    this.#lastInputMs = nowMs;
-    this.#filledMs = 0;
-    this.#isReportedSilent = false;
+    const durationMs = this.#ms(samples.length);
+    this.#filler.arrived(nowMs, durationMs);
     const piece = this.#silence.length;
     for (let at = 0; at < samples.length; at += piece) {
       const part = samples.subarray(at, Math.min(at + piece, samples.length));
       this.#take(isMuted ? this.#silence.subarray(0, part.length) : part);
     }
-    return this.#ms(samples.length);
+    return durationMs;
   }
 
-  /** Fills a gap in the input. True once when nothing has come for `noInputMs`. */
+  /** Fills a gap in the input with silence, so that a turn ends although nothing comes. True once when a gap is long. */
   fillGap(nowMs: number): boolean {
-    const missingMs = nowMs - this.#lastInputMs;
-    if (missingMs <= gapMs) return false;
-    const dueMs = Math.min(missingMs, this.#options.noInputMs);
-    for (; this.#filledMs + this.#windowMs <= dueMs; this.#filledMs += this.#windowMs) {
-      this.#take(this.#silence.subarray(0, this.#samples(this.#windowMs)));
+    let missing = this.#samples(this.#filler.takeSilenceMs(nowMs));
+    for (; missing > 0; missing -= this.#silence.length) {
+      this.#take(this.#silence.subarray(0, Math.min(missing, this.#silence.length)));
     }
-    if (missingMs < this.#options.noInputMs || this.#isReportedSilent) return false;
-    this.#isReportedSilent = true;
-    return true;
+    return this.#filler.takeNoInputWarning(nowMs);
   }
 
   /** The time of a lost link is no gap. */
   linkIsBack(nowMs: number): void {
-    this.#lastInputMs = nowMs;
-    this.#filledMs = 0;
+    this.#filler.restart(nowMs);
   }
 
   #take(samples: Int16Array): void {
@@ -129,8 +116,14 @@ export class CallerAudio {
   /** One window of detection. */
   #detect(): void {
     this.#windowFill = 0;
-    this.#detectedMs += this.#windowMs;
-    const update = this.#detector.update(this.#vad.process(this.#window), this.#windowMs);
+    const heard = this.#detector.update(this.#vad.process(this.#window), this.#windowMs);
+    if (heard.phase === "silence") return;
+    if (!this.#speech) {
+      const from = Math.max(this.#heard - this.#tapeLength, this.#samples(Math.max(0, heard.startMs - speechPrefixMs)));
+      this.#speech = { from, confirmed: false, written: from };
+    }
+    const { startMs, stopMs, speechMs, silenceMs } = heard;
+    this.#events.voice({ startMs, endMs: stopMs, speechMs, silenceMs });
   }
 
   /** Appends to the tape; outside of speech its older half is given up when it is full. */
@@ -186,11 +179,11 @@ export class CallerAudio {
   /** What was heard was no speech, or is dealt with. */
   forgetSpeech(): void {
     this.#speech = undefined;
+    this.#detector.endUtterance();
     this.#keepHistory();
   }
 
   close(): void {
-    this.#decoder.close();
     this.#resampler.close();
     this.#vad.close();
   }

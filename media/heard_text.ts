@@ -34,7 +34,12 @@ export function cutText(
   const rest: SpokenClause[] = [];
   for (const clause of clauses) {
     const lastMs = (clause.endMs ?? Math.max(audioMs, clause.startMs)) - clause.startMs;
-    const fraction = playedMs <= clause.startMs ? 0 : lastMs <= 0 ? Number(clause.endMs !== undefined) : (playedMs - clause.startMs) / lastMs;
+    const fraction =
+      playedMs <= clause.startMs
+        ? 0
+        : lastMs <= 0
+          ? Number(clause.endMs !== undefined)
+          : (playedMs - clause.startMs) / lastMs;
     const isWhole = fraction >= 1 && clause.endMs !== undefined;
     const part = isWhole ? clause.text : wordsWithin(clause.text, Math.min(fraction, 0.999));
     heard += part;

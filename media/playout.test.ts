@@ -56,7 +56,10 @@ describe("playout", () => {
     p.playout.finish();
     p.playout.pump(1);
     assert.equal(p.sentMs(), 50);
-    assert.deepEqual(p.out.filter((entry) => typeof entry === "string"), ["start:a", "end:a"]);
+    assert.deepEqual(
+      p.out.filter((entry) => typeof entry === "string"),
+      ["start:a", "end:a"],
+    );
     assert.equal(p.out.at(-1), "end:a");
     p.playout.pump(1000);
     assert.equal(p.out.at(-1), "end:a");
@@ -84,12 +87,22 @@ describe("playout", () => {
     assert.equal(p.sentMs(), 40);
   });
 
-  const playedCases = [
+  const playedCases: {
+    name: string;
+    at: number;
+    marks: { name: string; at: number; cleared?: boolean }[];
+    played: number;
+  }[] = [
     { name: "nothing sent", at: -1, marks: [], played: 0 },
     { name: "within the start delay", at: 60, marks: [], played: 0 },
     { name: "by the clock, less the start delay", at: 300, marks: [], played: 200 },
     { name: "from the newest mark on", at: 300, marks: [{ name: "start:a", at: 30 }], played: 290 },
-    { name: "a cleared mark does not count", at: 300, marks: [{ name: "start:a", at: 30, cleared: true }], played: 200 },
+    {
+      name: "a cleared mark does not count",
+      at: 300,
+      marks: [{ name: "start:a", at: 30, cleared: true }],
+      played: 200,
+    },
     { name: "an unknown mark does not count", at: 300, marks: [{ name: "start:b", at: 30 }], played: 200 },
     { name: "never more than was sent", at: 90_000, marks: [{ name: "start:a", at: 30 }], played: 1000 },
   ];
@@ -99,10 +112,11 @@ describe("playout", () => {
       p.playout.begin("a");
       p.playout.push(samplesOf(1000));
       p.playout.finish();
-      if (at >= 0) for (let nowMs = 0; nowMs <= at; nowMs += 10) {
-        p.playout.pump(nowMs);
-        for (const mark of marks) if (mark.at === nowMs) p.playout.heardMark(mark.name, mark.cleared === true, nowMs);
-      }
+      if (at >= 0)
+        for (let nowMs = 0; nowMs <= at; nowMs += 10) {
+          p.playout.pump(nowMs);
+          for (const mark of marks) if (mark.at === nowMs) p.playout.heardMark(mark.name, mark.cleared === true, nowMs);
+        }
       assert.equal(p.playout.cut(at)?.playedMs, played);
     });
   }
@@ -119,7 +133,10 @@ describe("playout", () => {
       p.playout.pump(nowMs);
       if (nowMs > 150 && nowMs < 1150) assert.ok(p.sentMs() <= 260);
     }
-    assert.deepEqual(p.out.filter((entry) => typeof entry === "number"), [...samples]);
+    assert.deepEqual(
+      p.out.filter((entry) => typeof entry === "number"),
+      [...samples],
+    );
   });
 
   it("over any schedule: in order, nothing lost or doubled, never ahead of the lead, nothing after a cut", () => {
@@ -157,13 +174,19 @@ describe("playout", () => {
           assert.deepEqual(sent, pushed.slice(0, sent.length));
           if (cut) {
             const rest = cut.rest.flatMap((chunk) => [...chunk]);
-            assert.deepEqual(rest, pushed.slice(Math.floor(cut.playedMs * perMs), Math.floor(cut.playedMs * perMs) + rest.length));
+            assert.deepEqual(
+              rest,
+              pushed.slice(Math.floor(cut.playedMs * perMs), Math.floor(cut.playedMs * perMs) + rest.length),
+            );
             assert.ok(cut.playedMs * perMs <= sent.length);
             return;
           }
           p.playout.finish();
           for (let i = 0; i < 1000; i += 1) p.playout.pump((nowMs += 10));
-          assert.deepEqual(p.out.filter((entry) => typeof entry === "number"), pushed);
+          assert.deepEqual(
+            p.out.filter((entry) => typeof entry === "number"),
+            pushed,
+          );
           assert.equal(p.out.at(-1), "end:a");
           assert.ok(p.playout.isOver(nowMs + 1000));
         },

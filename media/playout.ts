@@ -204,7 +204,11 @@ export class Playout {
 
   #forgetPlayed(utterance: Utterance, nowMs: number): void {
     const played = this.#samples(this.#playedMs(utterance, nowMs));
-    for (let first = utterance.chunks[0]; first && utterance.keptFrom + first.length <= played; first = utterance.chunks[0]) {
+    for (
+      let first = utterance.chunks[0];
+      first && utterance.keptFrom + first.length <= played;
+      first = utterance.chunks[0]
+    ) {
       utterance.chunks.shift();
       utterance.keptFrom += first.length;
     }

@@ -5,6 +5,7 @@
 import type { EndReason, ServerMessageOf } from "#contracts/voice_protocol.ts";
 import { voiceLimits } from "#contracts/voice_protocol.ts";
 import { AgentSpeech } from "./agent_speech.ts";
+import { type CodecPair, openCodecPair } from "./audio/codec_pair.ts";
 import { CallLog } from "./call_log.ts";
 import { CallerAudio } from "./caller_audio.ts";
 import type {
@@ -15,11 +16,27 @@ import type {
   SessionSink,
   SessionSpec,
 } from "./media_session.ts";
-import { type AnswerHooks, answer, recognize, type StageFactories, type Stages, say, type ToolCall } from "./pipeline.ts";
+import {
+  type AnswerHooks,
+  answer,
+  recognize,
+  type StageFactories,
+  type Stages,
+  say,
+  type ToolCall,
+} from "./pipeline.ts";
 import type { Pcm, ToolSpec } from "./providers/provider.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { TurnTiming, tenths } from "./turn_timing.ts";
-import { decide, type Effect, initialTurnState, type Job, shownState, type TurnEvent, type TurnState } from "./turns.ts";
+import {
+  decide,
+  type Effect,
+  initialTurnState,
+  type Job,
+  shownState,
+  type TurnEvent,
+  type TurnState,
+} from "./turns.ts";
 import type { VadEngine } from "./vad/vad.ts";
 
 export interface SessionDeps {
@@ -27,9 +44,6 @@ export interface SessionDeps {
   stages: StageFactories;
   vad: VadEngine;
 }
-
-/** A caller from whom no audio comes for this long is told so, once. */
-export const noInputWarningMs = 10_000;
 
 const endCallTool: ToolSpec = {
   name: "end_call",
@@ -79,6 +93,7 @@ class Session implements MediaSession {
   readonly #sink: SessionSink;
   readonly #scheduler: Scheduler;
   readonly #stages: Stages;
+  readonly #codecs: CodecPair;
   readonly #caller: CallerAudio;
   readonly #speech: AgentSpeech;
   readonly #log: CallLog;
@@ -127,28 +142,26 @@ class Session implements MediaSession {
       },
       this.#startedMs,
     );
+    this.#codecs = openCodecPair(spec.inputFormat, spec.outputFormat);
     this.#caller = new CallerAudio(
-      { format: spec.inputFormat, vad: deps.vad, turnSensitivity: advanced.turn_sensitivity, noInputMs: noInputWarningMs },
+      { format: spec.inputFormat, vad: deps.vad, turnSensitivity: advanced.turn_sensitivity },
+      this.#codecs.decoder,
       { voice: (voice) => this.#dispatch({ type: "voice", ...voice }), speech: (pcm) => this.#stages.stt?.write(pcm) },
       this.#startedMs,
     );
-    try {
-      this.#speech = new AgentSpeech(
-        { format: spec.outputFormat, leadMs: spec.clientBufferMs },
-        {
-          nowMs: () => this.#scheduler.nowMs(),
-          callMs: (nowMs) => nowMs - this.#startedMs,
-          send: (message) => this.#send(message),
-          onSpeaking: () => this.#dispatch({ type: "agent_speaking" }),
-          onDone: (leaves) => this.#dispatch({ type: "agent_done", leaves }),
-        },
-        sink,
-        this.#log,
-      );
-    } catch (cause) {
-      this.#caller.close();
-      throw cause;
-    }
+    this.#speech = new AgentSpeech(
+      { format: spec.outputFormat, leadMs: spec.clientBufferMs },
+      this.#codecs.encoder,
+      {
+        nowMs: () => this.#scheduler.nowMs(),
+        callMs: (nowMs) => nowMs - this.#startedMs,
+        send: (message) => this.#send(message),
+        onSpeaking: () => this.#dispatch({ type: "agent_speaking" }),
+        onDone: (leaves) => this.#dispatch({ type: "agent_done", leaves }),
+      },
+      sink,
+      this.#log,
+    );
     if (this.#stages.stt) this.#stages.stt.onPartial = (result) => this.#takePartial(result.text, result.language);
     for (const { role, text } of spec.initialMessages) this.#log.remember({ role, text });
     this.#stopBeat = deps.scheduler.onBeat((nowMs) => this.#beat(nowMs));
@@ -157,6 +170,7 @@ class Session implements MediaSession {
   /** First words: what is not available, and the welcome. */
   begin(): void {
     if (this.#isEnded) return;
+    this.#shown = "initializing";
     this.#send({ type: "state", state: "initializing" });
     for (const field of this.#spec.config.not_available) {
       this.#warn("not_available", `${field} is configured but not available yet: the call goes on without it`, field);
@@ -208,7 +222,11 @@ class Session implements MediaSession {
         return this.#dispatch({ type: "hang_up", message: command.message?.trim() || undefined });
       case "client_tool_result":
       case "transfer_result":
-        return this.#warn("not_available", `Cannot take ${command.type}: nothing of the kind was asked for`, command.type);
+        return this.#warn(
+          "not_available",
+          `Cannot take ${command.type}: nothing of the kind was asked for`,
+          command.type,
+        );
     }
   }
 
@@ -250,6 +268,7 @@ class Session implements MediaSession {
     this.#isEnded = true;
     this.#speech.close();
     this.#caller.close();
+    this.#codecs.close();
     this.#stages.stt?.close();
     this.#stages.llm.close();
     this.#stages.tts.close();
@@ -266,7 +285,7 @@ class Session implements MediaSession {
     if (!this.#isPaused) {
       const wasSilentFor = this.#caller.fillGap(nowMs);
       if (wasSilentFor && !this.#isMuted && !this.#speech.isTextOnly) {
-        this.#warn("no_input_audio", `No audio for ${noInputWarningMs / 1000} s: send silence while the caller is silent`);
+        this.#warn("no_input_audio", "No audio is coming in: send silence while the caller is silent");
       }
     }
     this.#dispatch({ type: "tick" });
@@ -298,9 +317,13 @@ class Session implements MediaSession {
       case "barge_in":
         return this.#speech.stop("user_speech", true, () => this.#startUserSpeech(effect.turn, effect.audioMs), nowMs);
       case "user_speech_stopped":
-        return this.#send({ type: "user_speech_stopped", turn_id: turnId(effect.turn), audio_ms: tenths(effect.audioMs) });
+        return this.#send({
+          type: "user_speech_stopped",
+          turn_id: turnId(effect.turn),
+          audio_ms: tenths(effect.audioMs),
+        });
       case "recognize":
-        void this.#recognize(effect.turn, effect.endMs, effect.waitedMs);
+        void this.#recognize(effect);
         return;
       case "forget_speech":
         return this.#caller.forgetSpeech();
@@ -346,13 +369,13 @@ class Session implements MediaSession {
   }
 
   /** The end of the caller's speech: its words, where a recognizer is set. */
-  async #recognize(turn: number, endMs: number, waitedMs: number): Promise<void> {
+  async #recognize({ turn, startMs, endMs, waitedMs }: Extract<Effect, { do: "recognize" }>): Promise<void> {
     const audio = this.#caller.takeUtterance(endMs);
     const itemId = this.#partialItem?.turn === turn ? this.#partialItem.itemId : this.#speech.nextItemId();
     this.#partialItem = undefined;
     const timing = new TurnTiming(turnId(turn), this.#arrivedAtMs, waitedMs);
     const endedMs = this.#scheduler.nowMs() - this.#startedMs - waitedMs;
-    const lengthMs = (audio.samples.length * 1000) / audio.sampleRateHz;
+    const lengthMs = endMs - startMs;
     this.#spokenTurns.set(turn, { timing, audio });
     const { stt } = this.#stages;
     if (!stt) {
@@ -365,13 +388,19 @@ class Session implements MediaSession {
     const index = this.#utterances;
     this.#utterances += 1;
     const { signal } = this.#abort;
-    const result = await recognize(stt, { ...audio, index }, signal, this.#scheduler, (stage, reason) => this.#fail(stage, reason));
+    const result = await recognize(stt, { ...audio, index }, signal, this.#scheduler, (stage, reason) =>
+      this.#fail(stage, reason),
+    );
     if (this.#isEnded) return;
     timing.note("stt_final", this.#scheduler.nowMs());
     const text = result.text.trim();
     if (!text) this.#spokenTurns.delete(turn);
     else {
-      this.#sendUserText(turn, itemId, text, { startMs: endedMs - lengthMs, endMs: endedMs, language: result.language });
+      this.#sendUserText(turn, itemId, text, {
+        startMs: endedMs - lengthMs,
+        endMs: endedMs,
+        language: result.language,
+      });
       this.#log.remember({ role: "user", text, audio });
     }
     this.#dispatch({ type: "recognized", turn, understood: text !== "" });
@@ -467,7 +496,10 @@ class Session implements MediaSession {
           llm.cached += cached;
         }),
       tooManySteps: () =>
-        this.#warn("max_tool_steps", `The turn used its ${this.#spec.config.advanced.max_tool_steps} tool steps and ended there`),
+        this.#warn(
+          "max_tool_steps",
+          `The turn used its ${this.#spec.config.advanced.max_tool_steps} tool steps and ended there`,
+        ),
       failed: (stage, reason) => this.#fail(stage, reason),
       runTool: (call) => this.#runTool(call, timing),
     };
@@ -505,7 +537,11 @@ class Session implements MediaSession {
     const { state, turn } = shownState(this.#turns);
     if (this.#shown === state) return;
     this.#shown = state;
-    const message: ServerMessageOf<"state"> = { type: "state", state, ...(turn !== undefined && { turn_id: turnId(turn) }) };
+    const message: ServerMessageOf<"state"> = {
+      type: "state",
+      state,
+      ...(turn !== undefined && { turn_id: turnId(turn) }),
+    };
     this.#send(message);
   }
 

@@ -10,8 +10,8 @@ import { createEncoder, type Encoder } from "./audio/encoder.ts";
 import type { MediaSession, SessionCommand, SessionMessage, SessionMessageType } from "./media_session.ts";
 import { createLlm, createStt, createTts } from "./providers/registry.ts";
 import { createSession } from "./session.ts";
-import { VirtualClock } from "./virtual_clock.ts";
 import type { VadEngine } from "./vad/vad.ts";
+import { VirtualClock } from "./virtual_clock.ts";
 
 /** What the session sent: a message or a frame of audio, `atMs` after the call began. */
 export type Sent =
@@ -115,13 +115,16 @@ export class SessionHarness {
   /** Runs until `type` was sent `count` times in all. @throws Error after `limitMs` */
   async runUntil(type: SessionMessageType, count = 1, limitMs = 60_000): Promise<void> {
     for (let passedMs = 0; this.messages(type).length < count; passedMs += frameMs) {
-      if (passedMs >= limitMs) throw new Error(`Expected ${count} ${type} within ${limitMs} ms, got ${this.messages(type).length}`);
+      if (passedMs >= limitMs)
+        throw new Error(`Expected ${count} ${type} within ${limitMs} ms, got ${this.messages(type).length}`);
       await this.run(frameMs);
     }
   }
 
   messages<T extends SessionMessageType>(type: T): Extract<SessionMessage, { type: T }>[] {
-    return this.allMessages().filter((message): message is Extract<SessionMessage, { type: T }> => message.type === type);
+    return this.allMessages().filter(
+      (message): message is Extract<SessionMessage, { type: T }> => message.type === type,
+    );
   }
 
   allMessages(): SessionMessage[] {
@@ -162,11 +165,18 @@ export class SessionHarness {
 }
 
 /** A vowel-like sound at about -15 dBFS: a pitch of 120 Hz, three formants' worth of harmonics, syllables at 4 Hz. */
-function voiceSample(index: number): number {
+export function voiceSample(index: number): number {
   const t = index / 16_000;
   const syllable = 0.75 + 0.25 * Math.sin(2 * Math.PI * 4 * t);
   let sum = 0;
-  for (const [harmonic, weight] of [[1, 0.5], [2, 0.4], [5, 0.5], [6, 0.4], [10, 0.2], [20, 0.1]] as const) {
+  for (const [harmonic, weight] of [
+    [1, 0.5],
+    [2, 0.4],
+    [5, 0.5],
+    [6, 0.4],
+    [10, 0.2],
+    [20, 0.1],
+  ] as const) {
     sum += weight * Math.sin(2 * Math.PI * 120 * harmonic * t);
   }
   return Math.round(4000 * syllable * sum);
@@ -219,7 +229,8 @@ class Player {
   }
 
   message(message: SessionMessage, nowMs: number): void {
-    if (message.type === "mark") this.#marks.push({ name: message.name, atMs: Math.max(nowMs, this.#playedUntilMs), cleared: false });
+    if (message.type === "mark")
+      this.#marks.push({ name: message.name, atMs: Math.max(nowMs, this.#playedUntilMs), cleared: false });
     if (message.type !== "clear") return;
     this.#playedUntilMs = nowMs;
     for (const mark of this.#marks) {

@@ -14,7 +14,12 @@ import {
   type TurnState,
 } from "./turns.ts";
 
-const settings: TurnSettings = { eosSilenceMs: 500, allowInterruptions: true, idleTimeoutMs: 60_000, maxDurationMs: 1_800_000 };
+const settings: TurnSettings = {
+  eosSilenceMs: 500,
+  allowInterruptions: true,
+  idleTimeoutMs: 60_000,
+  maxDurationMs: 1_800_000,
+};
 
 /** Plays events at times; answers the effects of each and the last state. */
 function play(events: readonly (readonly [number, TurnEvent])[], over: Partial<TurnSettings> = {}, from?: TurnState) {
@@ -43,10 +48,24 @@ function inShort(effect: Effect): string {
   }
 }
 
-const voice = (startMs: number, endMs: number, silenceMs = 0): TurnEvent => ({ type: "voice", startMs, endMs, silenceMs });
+const voice = (startMs: number, endMs: number, silenceMs = 0): TurnEvent => ({
+  type: "voice",
+  startMs,
+  endMs,
+  speechMs: endMs - startMs,
+  silenceMs,
+});
 const tick: TurnEvent = { type: "tick" };
-const typed = (text: string, urgency: "immediate" | "soon" | "later" = "soon"): TurnEvent => ({ type: "typed", text, urgency });
-const say = (text: string, behavior: "default" | "queue" | "interrupt" = "default", interruptible = true): TurnEvent => ({
+const typed = (text: string, urgency: "immediate" | "soon" | "later" = "soon"): TurnEvent => ({
+  type: "typed",
+  text,
+  urgency,
+});
+const say = (
+  text: string,
+  behavior: "default" | "queue" | "interrupt" = "default",
+  interruptible = true,
+): TurnEvent => ({
   type: "say",
   text,
   behavior,
@@ -64,7 +83,12 @@ const oneTurn = [
 ] as const satisfies [number, TurnEvent][];
 
 describe("turns: the scenarios", () => {
-  const cases: { name: string; events: (readonly [number, TurnEvent])[]; over?: Partial<TurnSettings>; story: string[] }[] = [
+  const cases: {
+    name: string;
+    events: (readonly [number, TurnEvent])[];
+    over?: Partial<TurnSettings>;
+    story: string[];
+  }[] = [
     {
       name: "a turn is taken after the end-of-speech wait and answered once it is understood",
       events: [...oneTurn],
@@ -72,7 +96,11 @@ describe("turns: the scenarios", () => {
     },
     {
       name: "a pause shorter than the wait does not end the turn",
-      events: [[100, voice(0, 100)], [580, voice(0, 100, 480)], [600, voice(0, 600)]],
+      events: [
+        [100, voice(0, 100)],
+        [580, voice(0, 100, 480)],
+        [600, voice(0, 600)],
+      ],
       story: ["user_speech_started 1"],
     },
     {
@@ -98,7 +126,13 @@ describe("turns: the scenarios", () => {
     },
     {
       name: "a cough over the agent is forgotten",
-      events: [[0, { type: "welcome", text: "hi" }], [10, speaking], [200, voice(100, 200)], [700, voice(100, 200, 500)], [900, done]],
+      events: [
+        [0, { type: "welcome", text: "hi" }],
+        [10, speaking],
+        [200, voice(100, 200)],
+        [700, voice(100, 200, 500)],
+        [900, done],
+      ],
       story: ["say hi", "forget_speech"],
     },
     {
@@ -130,7 +164,13 @@ describe("turns: the scenarios", () => {
     },
     {
       name: "a barge-in with words drops what was held",
-      events: [[0, { type: "welcome", text: "hi" }], [10, speaking], [300, voice(100, 300)], [400, { type: "words" }], [9000, tick]],
+      events: [
+        [0, { type: "welcome", text: "hi" }],
+        [10, speaking],
+        [300, voice(100, 300)],
+        [400, { type: "words" }],
+        [9000, tick],
+      ],
       story: ["say hi", "barge_in 1", "discard"],
     },
     {
@@ -148,12 +188,23 @@ describe("turns: the scenarios", () => {
     },
     {
       name: "after a client's interrupt nothing is gone on with",
-      events: [[0, { type: "welcome", text: "hi" }], [10, speaking], [300, { type: "interrupt" }], [3000, tick]],
+      events: [
+        [0, { type: "welcome", text: "hi" }],
+        [10, speaking],
+        [300, { type: "interrupt" }],
+        [3000, tick],
+      ],
       story: ["say hi", "cut client_interrupt"],
     },
     {
       name: "an interrupt of a held reply drops it",
-      events: [[0, { type: "welcome", text: "hi" }], [10, speaking], [300, voice(100, 300)], [400, { type: "interrupt" }], [9000, tick]],
+      events: [
+        [0, { type: "welcome", text: "hi" }],
+        [10, speaking],
+        [300, voice(100, 300)],
+        [400, { type: "interrupt" }],
+        [9000, tick],
+      ],
       story: ["say hi", "barge_in 1", "clear_nothing client_interrupt", "discard"],
     },
     {
@@ -250,17 +301,40 @@ describe("turns: the scenarios", () => {
     },
     {
       name: "activity begins idle time anew, prompt included",
-      events: [[30_000, tick], [31_000, done], [32_000, { type: "activity" }], [61_999, tick], [62_000, tick]],
+      events: [
+        [30_000, tick],
+        [31_000, done],
+        [32_000, { type: "activity" }],
+        [61_999, tick],
+        [62_000, tick],
+      ],
       story: [`say ${idlePrompt}`, `say ${idlePrompt}`],
     },
     {
       name: "no idle time passes while the link is lost",
-      events: [[10_000, { type: "paused" }], [39_000, tick], [40_000, { type: "resumed" }], [59_990, tick], [60_000, tick]],
+      events: [
+        [10_000, { type: "paused" }],
+        [39_000, tick],
+        [40_000, { type: "resumed" }],
+        [59_990, tick],
+        [60_000, tick],
+      ],
       story: [`say ${idlePrompt}`],
     },
     { name: "idle_timeout 0 never ends a call", over: { idleTimeoutMs: 0 }, events: [[1_000_000, tick]], story: [] },
-    { name: "the longest call ends", events: [[1_799_999, { type: "activity" }], [1_800_000, tick]], story: ["end max_duration"] },
-    { name: "hang_up ends at once", events: [[10, { type: "hang_up", message: undefined }]], story: ["end client_hangup"] },
+    {
+      name: "the longest call ends",
+      events: [
+        [1_799_999, { type: "activity" }],
+        [1_800_000, tick],
+      ],
+      story: ["end max_duration"],
+    },
+    {
+      name: "hang_up ends at once",
+      events: [[10, { type: "hang_up", message: undefined }]],
+      story: ["end client_hangup"],
+    },
     {
       name: "hang_up with a message cuts, says it to the end and leaves",
       events: [
@@ -276,7 +350,11 @@ describe("turns: the scenarios", () => {
     },
     {
       name: "the agent leaves when it has finished",
-      events: [[0, typed("bye")], [10, speaking], [900, { type: "agent_done", leaves: true }]],
+      events: [
+        [0, typed("bye")],
+        [10, speaking],
+        [900, { type: "agent_done", leaves: true }],
+      ],
       story: ["reply 1", "end agent_hangup"],
     },
   ];
@@ -314,13 +392,20 @@ describe("turns: over any sequence of events", () => {
       type: fc.constant("voice" as const),
       startMs: fc.constant(0),
       endMs: fc.integer({ min: 0, max: 3000 }),
+      speechMs: fc.integer({ min: 0, max: 3000 }),
       silenceMs: fc.constantFrom(0, 100, 500),
     }),
     fc.constant({ type: "words" as const }),
-    fc.record({ type: fc.constant("recognized" as const), turn: fc.integer({ min: 1, max: 6 }), understood: fc.boolean() }),
+    fc.record({
+      type: fc.constant("recognized" as const),
+      turn: fc.integer({ min: 1, max: 6 }),
+      understood: fc.boolean(),
+    }),
     fc.constantFrom<"immediate" | "soon" | "later">("immediate", "soon", "later").map((urgency) => typed("x", urgency)),
     fc.constantFrom("1", "#").map((digit) => ({ type: "digit" as const, digit })),
-    fc.constantFrom<"default" | "queue" | "interrupt">("default", "queue", "interrupt").map((behavior) => say("x", behavior)),
+    fc
+      .constantFrom<"default" | "queue" | "interrupt">("default", "queue", "interrupt")
+      .map((behavior) => say("x", behavior)),
     fc.constantFrom<TurnEvent>(
       { type: "interrupt" },
       { type: "activity" },

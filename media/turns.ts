@@ -77,8 +77,8 @@ export interface TurnState {
 }
 
 export type TurnEvent =
-  /** One window of input while speech is detected; offsets in the input audio. */
-  | { type: "voice"; startMs: number; endMs: number; silenceMs: number }
+  /** One window of input while speech is detected; offsets in the input audio, and the speech without its pauses. */
+  | { type: "voice"; startMs: number; endMs: number; speechMs: number; silenceMs: number }
   /** A partial result with words in it. */
   | { type: "words" }
   /** The recognizer's answer to `recognize`: whether it understood anything. */
@@ -107,7 +107,7 @@ export type Effect =
   /** The caller spoke over the agent: stop, `clear`, `user_speech_started`, `truncated`; keep the rest. */
   | { do: "barge_in"; turn: number; audioMs: number }
   | { do: "user_speech_stopped"; turn: number; audioMs: number }
-  | { do: "recognize"; turn: number; endMs: number; waitedMs: number }
+  | { do: "recognize"; turn: number; startMs: number; endMs: number; waitedMs: number }
   /** What was heard was too short to be speech: drop its recording. */
   | { do: "forget_speech" }
   /** Go on from where a barge-in cut. */
@@ -148,9 +148,16 @@ export function initialTurnState(settings: TurnSettings, nowMs: number): TurnSta
   };
 }
 
+export interface ShownState {
+  state: "initializing" | "listening" | "thinking" | "speaking";
+  turn: number | undefined;
+}
+
 /** What the client is told. A welcome or a `say` that has no audio yet is not thinking. */
-export function shownState(state: TurnState): { state: "listening" | "thinking" | "speaking"; turn: number | undefined } {
+export function shownState(state: TurnState): ShownState {
   const { agent, recognizing } = state;
+  if (agent.is === "thinking" && agent.job.is === "say" && agent.job.source === "welcome")
+    return { state: "initializing", turn: undefined };
   if (agent.is === "speaking") return { state: "speaking", turn: turnOf(agent.job) };
   if (agent.is === "thinking" && agent.job.is === "reply") return { state: "thinking", turn: agent.job.turn };
   if (recognizing.length > 0) return { state: "thinking", turn: recognizing.at(-1) };
@@ -269,22 +276,27 @@ function react(step: Step, event: TurnEvent): void {
 }
 
 /** Speech of the caller, window by window: onset, barge-in, end of turn. */
-function hearVoice(step: Step, voice: { startMs: number; endMs: number; silenceMs: number }): void {
+function hearVoice(step: Step, voice: Extract<TurnEvent, { type: "voice" }>): void {
   const { caller, agent, recognizing, settings } = step.state;
-  const spokenMs = voice.endMs - voice.startMs;
-  const over = voice.silenceMs >= settings.eosSilenceMs || spokenMs >= utteranceMsMax;
+  const over = voice.silenceMs >= settings.eosSilenceMs || voice.endMs - voice.startMs >= utteranceMsMax;
 
   if (caller.is === "speaking") {
     step.active();
     if (!over) return;
     step.set({ caller: { is: "silent" }, recognizing: [...recognizing, caller.turn] });
     step.add({ do: "user_speech_stopped", turn: caller.turn, audioMs: voice.endMs });
-    step.add({ do: "recognize", turn: caller.turn, endMs: voice.endMs, waitedMs: voice.silenceMs });
+    step.add({
+      do: "recognize",
+      turn: caller.turn,
+      startMs: caller.startMs,
+      endMs: voice.endMs,
+      waitedMs: voice.silenceMs,
+    });
     return;
   }
 
   const busy = agent.is === "thinking" || agent.is === "speaking" || recognizing.length > 0;
-  if (busy && spokenMs < step.state.minInterruptMs) {
+  if (busy && voice.speechMs < step.state.minInterruptMs) {
     step.set({ caller: over ? { is: "silent" } : { is: "starting", startMs: voice.startMs } });
     if (over) step.add({ do: "forget_speech" });
     return;
@@ -345,14 +357,21 @@ function takeDigits(step: Step): void {
   takeTyped(step, { kind: "dtmf", text }, yields ? "immediate" : "soon");
 }
 
-function takeSay(step: Step, say: { text: string; behavior: "default" | "queue" | "interrupt"; interruptible: boolean }): void {
+function takeSay(
+  step: Step,
+  say: { text: string; behavior: "default" | "queue" | "interrupt"; interruptible: boolean },
+): void {
   const job: Job = { is: "say", text: say.text, source: "say", interruptible: say.interruptible };
   if (say.behavior === "interrupt") {
     step.dropAgent("say");
     return step.begin(job);
   }
   if (say.behavior === "default" && !floorIsFree(step.state)) {
-    return step.add({ do: "refuse", code: "say_refused", message: "Cannot say: a turn is in progress; use behavior queue or interrupt" });
+    return step.add({
+      do: "refuse",
+      code: "say_refused",
+      message: "Cannot say: a turn is in progress; use behavior queue or interrupt",
+    });
   }
   step.enqueue(job, "soon");
 }
