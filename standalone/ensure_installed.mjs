@@ -43,7 +43,9 @@ async function install() {
     const dev = wantsDev || readJson(stampFile)?.dev === true;
     if (!installedByHand(dev)) {
       console.error(`Installing packages (${dev ? "all of them" : "without development parts"}) …`);
-      run(npmCommand(), ["ci", dev ? "--include=dev" : "--omit=dev", "--no-audit", "--no-fund"]);
+      // Not `npm ci`: that removes the folder under the feet of whatever else runs from this clone.
+      // --no-save leaves the lockfile as it is.
+      run(npmCommand(), ["install", "--no-save", dev ? "--include=dev" : "--omit=dev", "--no-audit", "--no-fund"]);
     }
     finishInstall();
     writeFileSync(stampFile, JSON.stringify({ lockfile: lockfileDigest(), platform: platform(), dev }));
