@@ -82,9 +82,13 @@ async function prepareSpeech(options: CallsOptions): Promise<CallerSpeech> {
   tts.close();
   await closeFlite();
   const spoken = Int16Array.from(parts.flatMap((part) => [...part]));
-  const resampler = await createResampler(sampleRateHz, format.sample_rate);
+  const resampler = createResampler(sampleRateHz, format.sample_rate);
   const loop = loopSamples(resampler.process(spoken).slice(), format.sample_rate, speechPlan);
-  resampler.free();
+  resampler.close();
+  // A caller's frame is 20 ms in every format; PCM needs no encoder for that (the machine is little-endian).
+  if (format.encoding === "pcm_s16le") {
+    return callerSpeech(loop, format, speechPlan, (frame) => new Uint8Array(frame.slice().buffer));
+  }
   const encoder = createEncoder(format);
   try {
     return callerSpeech(loop, format, speechPlan, (frame) => encoder.encode(frame));
