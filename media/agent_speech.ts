@@ -200,7 +200,7 @@ export class AgentSpeech {
     item.text += delta;
     if (job.held) return;
     item.isShown = true;
-    const text = item.text.trimEnd();
+    const text = item.text.trim();
     this.#host.send({
       type: "transcript",
       role: "agent",
@@ -221,7 +221,7 @@ export class AgentSpeech {
       role: "agent",
       turn_id: job.turnId,
       item_id: item.itemId,
-      text: item.text.trimEnd(),
+      text: item.text.trim(),
       final: true,
     });
   }
@@ -305,7 +305,7 @@ export class AgentSpeech {
   #heardToTheEnd(job: RunningJob, audioMs: number): string {
     const { text, clauses } = job.item;
     const isWhole = this.isTextOnly || clauses.map((clause) => clause.text).join("") === text;
-    if (isWhole && clauses.every((clause) => clause.endMs !== undefined)) return text.trimEnd();
+    if (isWhole && clauses.every((clause) => clause.endMs !== undefined)) return text.trim();
     return cutText(clauses, audioMs, audioMs).heard;
   }
 
@@ -347,7 +347,10 @@ export class AgentSpeech {
   /** Stops what is in the air. `hold` keeps what was not heard, to be gone on with. */
   stop(reason: ClearReason, hold: boolean, between: () => void, nowMs: number): void {
     const job = this.#job;
-    if (!job) return between();
+    if (!job) {
+      between();
+      return;
+    }
     job.held = hold;
     if (!hold) this.#abandon(job);
     const cut = this.#playout.cut(nowMs);
@@ -371,7 +374,7 @@ export class AgentSpeech {
     const { item } = job;
     const audioMs = cut.playedMs + this.#lengthMs(cut.rest);
     const { heard, rest } = cutText(item.clauses, cut.playedMs, audioMs);
-    const fullText = item.text.trimEnd();
+    const fullText = item.text.trim();
     this.#host.send({
       type: "truncated",
       utterance_id: cut.utteranceId,
@@ -430,7 +433,7 @@ export class AgentSpeech {
       const { item } = job;
       item.startMs = this.#host.callMs(nowMs);
       if (item.text) {
-        const text = item.text.trimEnd();
+        const text = item.text.trim();
         this.#host.send({
           type: "transcript",
           role: "agent",
@@ -456,7 +459,7 @@ export class AgentSpeech {
       item_id: item.itemId,
       turn_id: job.turnId,
       role: "agent",
-      text: item.text.trimEnd(),
+      text: item.text.trim(),
       heard_text: heard,
       interrupted,
       start_ms: tenths(item.startMs),
@@ -464,13 +467,15 @@ export class AgentSpeech {
     });
   }
 
-  /** Once for each answered turn. */
+  /** Once for each answered turn; the record grows by what was said and by the figures. */
   #sendMetrics(job: RunningJob, interrupted: boolean): void {
-    if (!job.timing) return;
-    const metrics = job.timing.metrics(interrupted);
-    job.timing = undefined;
-    this.#log.turn(metrics);
-    this.#host.send({ type: "turn_metrics", ...metrics });
+    if (job.timing) {
+      const metrics = job.timing.metrics(interrupted);
+      job.timing = undefined;
+      this.#log.turn(metrics);
+      this.#host.send({ type: "turn_metrics", ...metrics });
+    }
+    this.#log.flush();
   }
 
   heardMark(name: string, cleared: boolean, nowMs: number): void {

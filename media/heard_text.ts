@@ -51,5 +51,5 @@ export function cutText(
       });
     }
   }
-  return { heard: heard.trimEnd(), rest };
+  return { heard: heard.trim(), rest };
 }

@@ -95,7 +95,10 @@ function open(id: number, spec: ToThreadObjects["open"]): void {
 }
 
 function handle(kind: number, id: number, value: number, bytes: Uint8Array, object: unknown): void {
-  if (kind === toThread.open) return open(id, object as ToThreadObjects["open"]);
+  if (kind === toThread.open) {
+    open(id, object as ToThreadObjects["open"]);
+    return;
+  }
   const seat = seats.get(id);
   if (!seat) return;
   const { session } = seat;

@@ -241,7 +241,7 @@ async function generate(
     if (step >= request.toolStepsMax) return hooks.tooManySteps();
     for (const call of calls) {
       const outcome = hooks.runTool(call);
-      const farewell = call.arguments["message"];
+      const { message: farewell } = call.arguments;
       if (outcome.leaves && typeof farewell === "string" && farewell) await putText(farewell, clauses, hooks);
       if (outcome.leaves) return;
       request.history.push({ role: "tool", text: outcome.text, ...(outcome.isError && { isError: true }) });

@@ -182,7 +182,7 @@ describe("playout", () => {
             return;
           }
           p.playout.finish();
-          for (let i = 0; i < 1000; i += 1) p.playout.pump((nowMs += 10));
+          for (const endMs = nowMs + 10_000; nowMs < endMs; nowMs += 10) p.playout.pump(nowMs);
           assert.deepEqual(
             p.out.filter((entry) => typeof entry === "number"),
             pushed,

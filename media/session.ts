@@ -195,20 +195,27 @@ class Session implements MediaSession {
     this.#arrivedAtMs = nowMs;
     switch (command.type) {
       case "start":
-        return this.#takeCapabilities(command);
+        this.#takeCapabilities(command);
+        return;
       case "mark":
-        return this.#speech.heardMark(command.name, command.cleared === true, nowMs);
+        this.#speech.heardMark(command.name, command.cleared === true, nowMs);
+        return;
       case "interrupt":
-        return this.#dispatch({ type: "interrupt" });
+        this.#dispatch({ type: "interrupt" });
+        return;
       case "dtmf":
-        return this.#dispatch({ type: "digit", digit: command.digit });
+        this.#dispatch({ type: "digit", digit: command.digit });
+        return;
       case "user_message":
-        return this.#dispatch({ type: "typed", text: command.text, urgency: command.urgency ?? "soon" });
+        this.#dispatch({ type: "typed", text: command.text, urgency: command.urgency ?? "soon" });
+        return;
       case "context_update":
-        return this.#log.remember({ role: "context", text: command.text });
+        this.#log.remember({ role: "context", text: command.text });
+        return;
       case "say": {
         const { text, behavior = "default", interruptible = true } = command;
-        return this.#dispatch({ type: "say", text, behavior, interruptible });
+        this.#dispatch({ type: "say", text, behavior, interruptible });
+        return;
       }
       case "mute":
         this.#isMuted = true;
@@ -217,16 +224,15 @@ class Session implements MediaSession {
         this.#isMuted = false;
         return;
       case "user_activity":
-        return this.#dispatch({ type: "activity" });
+        this.#dispatch({ type: "activity" });
+        return;
       case "hang_up":
-        return this.#dispatch({ type: "hang_up", message: command.message?.trim() || undefined });
+        this.#dispatch({ type: "hang_up", message: command.message?.trim() || undefined });
+        return;
       case "client_tool_result":
       case "transfer_result":
-        return this.#warn(
-          "not_available",
-          `Cannot take ${command.type}: nothing of the kind was asked for`,
-          command.type,
-        );
+        this.#warn("not_available", `Cannot take ${command.type}: nothing of the kind was asked for`, command.type);
+        return;
     }
   }
 
@@ -313,37 +319,47 @@ class Session implements MediaSession {
     const nowMs = this.#scheduler.nowMs();
     switch (effect.do) {
       case "user_speech_started":
-        return this.#startUserSpeech(effect.turn, effect.audioMs);
+        this.#startUserSpeech(effect.turn, effect.audioMs);
+        return;
       case "barge_in":
-        return this.#speech.stop("user_speech", true, () => this.#startUserSpeech(effect.turn, effect.audioMs), nowMs);
+        this.#speech.stop("user_speech", true, () => this.#startUserSpeech(effect.turn, effect.audioMs), nowMs);
+        return;
       case "user_speech_stopped":
-        return this.#send({
+        this.#send({
           type: "user_speech_stopped",
           turn_id: turnId(effect.turn),
           audio_ms: tenths(effect.audioMs),
         });
+        return;
       case "recognize":
         void this.#recognize(effect);
         return;
       case "forget_speech":
-        return this.#caller.forgetSpeech();
+        this.#caller.forgetSpeech();
+        return;
       case "go_on":
-        return this.#speech.goOn(nowMs);
+        this.#speech.goOn(nowMs);
+        return;
       case "discard":
-        return this.#speech.discard(nowMs);
+        this.#speech.discard(nowMs);
+        return;
       case "cut":
-        return this.#speech.stop(effect.reason, false, () => {}, nowMs);
+        this.#speech.stop(effect.reason, false, () => {}, nowMs);
+        return;
       case "clear_nothing": {
         const utteranceId = this.#speech.lastUtteranceId;
         if (utteranceId) this.#send({ type: "clear", utterance_id: utteranceId, reason: effect.reason });
         return;
       }
       case "begin":
-        return effect.job.is === "reply" ? this.#beginReply(effect.job) : this.#beginSay(effect.job);
+        effect.job.is === "reply" ? this.#beginReply(effect.job) : this.#beginSay(effect.job);
+        return;
       case "refuse":
-        return this.#warn(effect.code, effect.message);
+        this.#warn(effect.code, effect.message);
+        return;
       case "end":
-        return this.end(effect.reason);
+        this.end(effect.reason);
+        return;
     }
   }
 

@@ -233,45 +233,58 @@ function react(step: Step, event: TurnEvent): void {
   const { state, nowMs } = step;
   switch (event.type) {
     case "voice":
-      return hearVoice(step, event);
+      hearVoice(step, event);
+      return;
     case "words":
       step.active();
       if (state.agent.is === "held") step.dropAgent("user_speech");
       return;
     case "recognized":
-      return takeRecognized(step, event.turn, event.understood);
+      takeRecognized(step, event.turn, event.understood);
+      return;
     case "typed":
       step.active();
-      return takeTyped(step, { kind: "text", text: event.text }, event.urgency);
+      takeTyped(step, { kind: "text", text: event.text }, event.urgency);
+      return;
     case "digit":
-      return takeDigit(step, event.digit);
+      takeDigit(step, event.digit);
+      return;
     case "say":
-      return takeSay(step, event);
+      takeSay(step, event);
+      return;
     case "welcome":
-      return step.begin({ is: "say", text: event.text, source: "welcome", interruptible: true });
+      step.begin({ is: "say", text: event.text, source: "welcome", interruptible: true });
+      return;
     case "interrupt":
       step.active();
       if (state.agent.is !== "speaking") step.add({ do: "clear_nothing", reason: "client_interrupt" });
       step.dropAgent("client_interrupt");
-      return step.set({ queue: state.queue.filter(({ job }) => job.is === "reply") });
+      step.set({ queue: state.queue.filter(({ job }) => job.is === "reply") });
+      return;
     case "activity":
-      return step.active();
+      step.active();
+      return;
     case "hang_up":
-      return hangUp(step, event.message);
+      hangUp(step, event.message);
+      return;
     case "echo_cancellation":
-      return step.set({ minInterruptMs: event.present ? minInterruptMs : minInterruptWithEchoMs });
+      step.set({ minInterruptMs: event.present ? minInterruptMs : minInterruptWithEchoMs });
+      return;
     case "agent_speaking":
       if (state.agent.is === "thinking") step.set({ agent: { is: "speaking", job: state.agent.job } });
       return;
     case "agent_done":
-      return finishJob(step, event.leaves);
+      finishJob(step, event.leaves);
+      return;
     case "paused":
       if (state.pausedSinceMs === undefined) step.set({ pausedSinceMs: nowMs });
       return;
     case "resumed":
-      return resumeClocks(step);
+      resumeClocks(step);
+      return;
     case "tick":
-      return tick(step);
+      tick(step);
+      return;
   }
 }
 
@@ -323,7 +336,10 @@ function takeRecognized(step: Step, turn: number, understood: boolean): void {
   if (!understood) return;
   step.active();
   if (state.agent.is === "held") step.dropAgent("user_speech");
-  if (step.state.agent.is !== "silent") return step.enqueue(replyTo(turn, { kind: "speech" }), "soon");
+  if (step.state.agent.is !== "silent") {
+    step.enqueue(replyTo(turn, { kind: "speech" }), "soon");
+    return;
+  }
   step.set({ owed: turn });
 }
 
@@ -364,20 +380,25 @@ function takeSay(
   const job: Job = { is: "say", text: say.text, source: "say", interruptible: say.interruptible };
   if (say.behavior === "interrupt") {
     step.dropAgent("say");
-    return step.begin(job);
+    step.begin(job);
+    return;
   }
   if (say.behavior === "default" && !floorIsFree(step.state)) {
-    return step.add({
+    step.add({
       do: "refuse",
       code: "say_refused",
       message: "Cannot say: a turn is in progress; use behavior queue or interrupt",
     });
+    return;
   }
   step.enqueue(job, "soon");
 }
 
 function hangUp(step: Step, message: string | undefined): void {
-  if (!message) return leave(step, "client_hangup");
+  if (!message) {
+    leave(step, "client_hangup");
+    return;
+  }
   step.dropAgent("say");
   step.set({ ending: "client_hangup", queue: [] });
   step.begin({ is: "say", text: message, source: "say", interruptible: false });
@@ -392,7 +413,10 @@ function finishJob(step: Step, leaves: boolean): void {
   const { agent, settings, prompted } = step.state;
   if (agent.is === "silent") return;
   step.set({ agent: { is: "silent" } });
-  if (leaves) return leave(step, "agent_hangup");
+  if (leaves) {
+    leave(step, "agent_hangup");
+    return;
+  }
   // The prompt itself spends no idle time: the second half begins when it was heard.
   const isPrompt = prompted && agent.job.is === "say" && agent.job.source === "filler";
   step.set({ quietSinceMs: isPrompt ? step.nowMs - settings.idleTimeoutMs / 2 : step.nowMs, prompted: isPrompt });
@@ -414,18 +438,25 @@ function resumeClocks(step: Step): void {
 function tick(step: Step): void {
   const { state, nowMs } = step;
   const { settings, agent, digits } = state;
-  if (nowMs - state.startedMs >= settings.maxDurationMs) return leave(step, "max_duration");
+  if (nowMs - state.startedMs >= settings.maxDurationMs) {
+    leave(step, "max_duration");
+    return;
+  }
   if (state.pausedSinceMs !== undefined) return;
   if (digits.text && nowMs - digits.lastMs >= digitPauseMs) takeDigits(step);
   if (agent.is === "held") {
     const quiet = state.caller.is === "silent" && state.recognizing.length === 0;
     if (!quiet || nowMs - agent.sinceMs < falseInterruptionMs) return;
     step.set({ agent: { is: agent.was, job: agent.job }, quietSinceMs: nowMs });
-    return step.add({ do: "go_on" });
+    step.add({ do: "go_on" });
+    return;
   }
   if (settings.idleTimeoutMs === 0 || !floorIsFree(step.state)) return;
   const idleMs = nowMs - state.quietSinceMs;
-  if (idleMs >= settings.idleTimeoutMs) return leave(step, "idle_timeout");
+  if (idleMs >= settings.idleTimeoutMs) {
+    leave(step, "idle_timeout");
+    return;
+  }
   if (idleMs >= settings.idleTimeoutMs / 2 && !state.prompted) {
     step.begin({ is: "say", text: idlePrompt, source: "filler", interruptible: true });
     step.set({ prompted: true });
@@ -446,7 +477,10 @@ function floorIsFree(state: TurnState): boolean {
 function takeTheFloor(step: Step): void {
   const { agent, caller, recognizing, owed, queue, ending, pausedSinceMs, quietSinceMs } = step.state;
   if (ending || agent.is !== "silent" || caller.is === "speaking" || recognizing.length > 0) return;
-  if (owed !== undefined) return step.begin(replyTo(owed, { kind: "speech" }));
+  if (owed !== undefined) {
+    step.begin(replyTo(owed, { kind: "speech" }));
+    return;
+  }
   const quietMs = step.nowMs - quietSinceMs;
   const laterIsNow = pausedSinceMs === undefined && quietMs >= laterAfterQuietMs;
   const next = queue.find(({ when }) => when === "soon") ?? (laterIsNow ? queue[0] : undefined);

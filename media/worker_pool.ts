@@ -205,7 +205,8 @@ class MediaThread {
       if (call.hasOverrun) return;
       call.hasOverrun = true;
       const message = "Input was dropped: it could not be processed in time";
-      return call.sink.message({ type: "warning", code: "input_overrun", message, fatal: false });
+      call.sink.message({ type: "warning", code: "input_overrun", message, fatal: false });
+      return;
     }
     this.#outbox.bytes(toThread.audio, id, arrivedAtMs, bytes);
     this.#flushSoon();
