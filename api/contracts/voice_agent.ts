@@ -198,6 +198,9 @@ function settingsFor(
   };
 }
 
+/** How long silence lasts before a turn is taken, where `eos_silence_ms` does not say so itself. */
+const eosSilenceMsFor = { auto: 500, low: 800, medium: 500, high: 300 } as const;
+
 /** `config` with every default of the field table filled in. Pure; expects a validated config. */
 export function completeConfig(config: VoiceAgentConfig): CallConfig {
   const advanced = config.advanced ?? {};
@@ -212,7 +215,7 @@ export function completeConfig(config: VoiceAgentConfig): CallConfig {
       max_call_duration_s: advanced.max_call_duration_s ?? 1800,
       idle_timeout_s: advanced.idle_timeout_s ?? 60,
       max_tool_steps: advanced.max_tool_steps ?? 3,
-      eos_silence_ms: advanced.eos_silence_ms ?? 500,
+      eos_silence_ms: advanced.eos_silence_ms ?? eosSilenceMsFor[advanced.turn_sensitivity ?? "auto"],
       turn_sensitivity: advanced.turn_sensitivity ?? "auto",
       preemptive_tts: advanced.preemptive_tts ?? false,
       allow_interruptions: advanced.allow_interruptions ?? true,
