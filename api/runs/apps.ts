@@ -1,0 +1,255 @@
+/**
+ * Apps: a workflow's version, deployed under a hostname of its own. The hostname is the base
+ * address of the app's Runs API. Deploying another version is a change of `workflow_version_id`;
+ * runs under way keep theirs.
+ */
+import { randomInt } from "node:crypto";
+import { type Static, Type } from "@sinclair/typebox";
+import { ApiError } from "#contracts/errors.ts";
+import { oneOf } from "#contracts/one_of.ts";
+import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { type Route, route } from "#http/route.ts";
+import { nullableText, Timestamp } from "#http/timestamp.ts";
+import type { ApiDeps } from "#identity/api_deps.ts";
+import { type Caller, requireProjectAccess, visibleProjects } from "#identity/caller.ts";
+import { requireProjectFor } from "#identity/projects.ts";
+import { type AnySql, json, selectPage } from "#store/sql.ts";
+import { AppPolicy, AppPolicyChange, appPolicyDefault } from "./app_policy.ts";
+
+const uuid = Type.String({ format: "uuid" });
+const AccessControl = Type.Object({ access_type: oneOf(["private", "public"]) }, { additionalProperties: false });
+
+const App = Type.Object({
+  id: uuid,
+  name: Type.String(),
+  description: Type.String(),
+  project_id: uuid,
+  hostname: Type.String(),
+  runtime_id: uuid,
+  workflow_id: uuid,
+  workflow_version_id: uuid,
+  access_control: AccessControl,
+  policy: AppPolicy,
+  created_at: Timestamp,
+  created_by: nullableText,
+  updated_at: Timestamp,
+  updated_by: nullableText,
+});
+type App = Static<typeof App>;
+
+const name = Type.String({ minLength: 1, maxLength: 200, pattern: "\\S", description: "text that is not blank" });
+const description = Type.String({ maxLength: 4000 });
+const NewApp = Type.Object(
+  {
+    name,
+    description: Type.Optional(description),
+    project_id: uuid,
+    workflow_id: uuid,
+    workflow_version_id: Type.Optional(
+      Type.String({ format: "uuid", description: "the workflow's newest version unless given" }),
+    ),
+    access_control: Type.Optional(AccessControl),
+    policy: Type.Optional(AppPolicyChange),
+  },
+  { additionalProperties: false },
+);
+export type NewApp = Static<typeof NewApp>;
+const AppChange = Type.Object(
+  {
+    name: Type.Optional(name),
+    description: Type.Optional(description),
+    workflow_version_id: Type.Optional(uuid),
+    access_control: Type.Optional(AccessControl),
+    policy: Type.Optional(AppPolicyChange),
+  },
+  { additionalProperties: false, description: "Absent fields stay; so do absent fields of policy" },
+);
+const OneApp = Type.Object({ data: App });
+const sortColumns = ["name", "created_at", "updated_at"] as const;
+
+export interface AppRouteDeps extends ApiDeps {
+  /** Apps answer below this domain. */
+  appDomain: string;
+}
+
+export function appRoutes({ sql, now, appDomain, personalAccessToken: guard }: AppRouteDeps): Route[] {
+  const path = "/v1/apps";
+  const pathOfOne = "/v1/apps/{app_id}";
+  return [
+    route({
+      method: "POST",
+      path,
+      summary: "Deploy a workflow as an app",
+      guard,
+      body: NewApp,
+      reply: { status: 201, body: OneApp },
+      errors: ["forbidden", "not_found"],
+      handle: async ({ principal, body }) => {
+        await requireProjectFor(sql, principal, body.project_id);
+        return { data: await insertApp({ sql, appDomain }, principal, body, now()) };
+      },
+    }),
+    route({
+      method: "GET",
+      path,
+      summary: "List apps",
+      guard,
+      query: { ...pagingQuery, project_id: Type.Optional(uuid), workflow_id: Type.Optional(uuid) },
+      reply: { status: 200, body: Type.Object({ data: Type.Array(App), pagination: Pagination }) },
+      handle: async ({ principal, query }) => {
+        const page = pageOf(query);
+        const ofProject = query.project_id === undefined ? sql`true` : sql`project_id = ${query.project_id}`;
+        const ofWorkflow = query.workflow_id === undefined ? sql`true` : sql`workflow_id = ${query.workflow_id}`;
+        const { rows, totalCount } = await selectPage<App>(sql, {
+          columns: columns(sql, appDomain),
+          from: sql`app`,
+          where: sql`
+            organization_id = ${principal.organizationId}
+            and ${ofProject} and ${ofWorkflow} and ${visibleProjects(sql, principal)}`,
+          sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
+          page,
+        });
+        return { data: rows, pagination: paginationFor(page, totalCount) };
+      },
+    }),
+    route({
+      method: "GET",
+      path: pathOfOne,
+      summary: "Get an app",
+      guard,
+      reply: { status: 200, body: OneApp },
+      errors: ["forbidden"],
+      handle: async ({ principal, params }) => ({ data: await findApp({ sql, appDomain }, principal, params.app_id) }),
+    }),
+    route({
+      method: "PATCH",
+      path: pathOfOne,
+      summary: "Change an app or deploy another version of its workflow",
+      guard,
+      body: AppChange,
+      reply: { status: 200, body: OneApp },
+      errors: ["forbidden", "not_found"],
+      handle: async ({ principal, params, body }) => {
+        await findApp({ sql, appDomain }, principal, params.app_id);
+        return { data: await updateApp({ sql, appDomain }, principal, { ...body, id: params.app_id }, now()) };
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: pathOfOne,
+      summary: "Delete an app and its finished runs; refused while runs are under way",
+      guard,
+      reply: { status: 200, body: OneApp },
+      errors: ["forbidden", "conflict"],
+      handle: async ({ principal, params }) => {
+        await findApp({ sql, appDomain }, principal, params.app_id);
+        return { data: await deleteApp({ sql, appDomain }, principal, params.app_id) };
+      },
+    }),
+  ];
+}
+
+interface Store {
+  sql: AnySql;
+  appDomain: string;
+}
+
+const columns = (sql: AnySql, appDomain: string) => sql`
+  id, name, description, project_id, host_label || ${`.${appDomain}`} as hostname, runtime_id, workflow_id,
+  workflow_version_id, json_build_object('access_type', access_type) as access_control, policy,
+  created_at, created_by, updated_at, updated_by`;
+
+const labelAttemptsMax = 5;
+
+/**
+ * Stores an app. The locks keep its project and its workflow from being deleted at the same moment.
+ * @throws ApiError not_found for a workflow or a version that the project does not have
+ */
+export async function insertApp({ sql, appDomain }: Store, caller: Caller, app: NewApp, now: Date): Promise<App> {
+  const policy = { ...appPolicyDefault, ...app.policy };
+  const ofVersion =
+    app.workflow_version_id === undefined ? sql`v.id = w.latest_version_id` : sql`v.id = ${app.workflow_version_id}`;
+  // Two apps of one name differ in the label's random end; a taken label is tried again with another one.
+  for (let attempt = 0; attempt < labelAttemptsMax; attempt += 1) {
+    const [row] = await sql<App[]>`
+      insert into app
+        (organization_id, project_id, name, description, host_label, workflow_id, workflow_version_id,
+         access_type, policy, created_at, created_by, updated_at, updated_by)
+      select w.organization_id, w.project_id, ${app.name}, ${app.description ?? ""}, ${hostLabelFor(app.name)}, w.id, v.id,
+             ${app.access_control?.access_type ?? "private"}, ${json(sql, policy)},
+             ${now}, ${caller.userId}, ${now}, ${caller.userId}
+      from workflow w
+      join workflow_version v on v.workflow_id = w.id and ${ofVersion}
+      join project p on p.id = w.project_id and p.deleted_at is null
+      where w.id = ${app.workflow_id} and w.project_id = ${app.project_id} and w.organization_id = ${caller.organizationId}
+      for share of w, p
+      on conflict on constraint app_host_label_key do nothing
+      returning ${columns(sql, appDomain)}`;
+    if (row) return row;
+    const known = await sql`
+      select 1 from workflow w join workflow_version v on v.workflow_id = w.id and ${ofVersion}
+      where w.id = ${app.workflow_id} and w.project_id = ${app.project_id} and w.organization_id = ${caller.organizationId}`;
+    if (known.length === 0) {
+      const field = app.workflow_version_id === undefined ? "workflow_id" : "workflow_version_id";
+      throw new ApiError("not_found", {
+        details: { [field]: "Expected a workflow of the project, and a version of it" },
+      });
+    }
+  }
+  throw new Error(`No free host label for an app after ${labelAttemptsMax} attempts`);
+}
+
+/** `Front desk, night shift` as `front-desk-night-shift-k3x9q2`: one DNS label, at most 63 characters. */
+function hostLabelFor(appName: string): string {
+  const ascii = appName.normalize("NFKD").replace(/[\u0300-\u036f]/g, "");
+  const words = ascii
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 40)
+    .replace(/-+$/, "");
+  const end = Array.from({ length: 6 }, () => randomInt(36).toString(36)).join("");
+  return `${words || "app"}-${end}`;
+}
+
+/** @throws ApiError not_found, or forbidden for a project that the caller does not reach */
+export async function findApp({ sql, appDomain }: Store, caller: Caller, appId: string): Promise<App> {
+  const [app] = await sql<App[]>`
+    select ${columns(sql, appDomain)} from app where id = ${appId} and organization_id = ${caller.organizationId}`;
+  if (!app) throw new ApiError("not_found");
+  await requireProjectAccess(sql, caller, app.project_id);
+  return app;
+}
+
+async function updateApp(
+  { sql, appDomain }: Store,
+  caller: Caller,
+  change: Static<typeof AppChange> & { id: string },
+  now: Date,
+): Promise<App> {
+  const version = change.workflow_version_id;
+  const policy = change.policy ?? {};
+  const [app] = await sql<App[]>`
+    update app
+    set name = coalesce(${change.name ?? null}, name),
+        description = coalesce(${change.description ?? null}, description),
+        workflow_version_id = coalesce(${version ?? null}, workflow_version_id),
+        access_type = coalesce(${change.access_control?.access_type ?? null}, access_type),
+        policy = (policy::jsonb || ${json(sql, policy)}::jsonb)::json,
+        updated_at = ${now}, updated_by = ${caller.userId}
+    where id = ${change.id} and organization_id = ${caller.organizationId}
+      and ${version === undefined ? sql`true` : sql`exists (select 1 from workflow_version v where v.id = ${version} and v.workflow_id = app.workflow_id)`}
+    returning ${columns(sql, appDomain)}`;
+  if (app) return app;
+  throw new ApiError("not_found", { details: { workflow_version_id: "Expected a version of the app's workflow" } });
+}
+
+async function deleteApp({ sql, appDomain }: Store, caller: Caller, appId: string): Promise<App> {
+  const live = sql`
+    exists (select 1 from run where app_id = app.id and status in ('pending', 'running', 'awaiting_input'))`;
+  const [app] = await sql<App[]>`
+    delete from app where id = ${appId} and organization_id = ${caller.organizationId} and not ${live}
+    returning ${columns(sql, appDomain)}`;
+  if (app) return app;
+  throw new ApiError("conflict", { details: { app_id: "Expected an app without runs under way; cancel them first" } });
+}

@@ -1,0 +1,41 @@
+/** Rows of runs as the engine and the run surface read them. */
+import type { RunError, RunUsage } from "#contracts/run_event.ts";
+
+/** What the engine needs to execute a run. */
+export interface ExecutableRun {
+  id: string;
+  organization_id: string;
+  project_id: string;
+  app_id: string;
+  workflow_version_id: string;
+  input: Record<string, unknown>;
+  metadata: Record<string, unknown>;
+  session_id: string | null;
+  user_id: string | null;
+  usage: RunUsage | null;
+  timeout_s: number;
+  active_ms: number;
+  attempt: number;
+  epoch: number;
+  last_event_id: number;
+}
+
+/** State of a run after a step, as it is written with the events that tell of it. */
+export type RunOutcome =
+  | { status: "succeeded"; output: Record<string, unknown>; usage: RunUsage }
+  | { status: "failed"; error: RunError; usage: RunUsage }
+  | { status: "canceled"; usage: RunUsage }
+  /** Parked: nothing works, and the lease is given up. */
+  | { status: "awaiting_input" | "pending"; usage: RunUsage; wakeAt: Date | undefined };
+
+export interface NodeRunRow {
+  id: string;
+  node_id: string;
+  attempt: number;
+  status: "running" | "waiting" | "succeeded" | "skipped" | "failed";
+  output: unknown;
+  error: RunError | null;
+  usage: RunUsage | null;
+  handle: string | null;
+  wake_at: Date | null;
+}

@@ -1,0 +1,297 @@
+/**
+ * Workflows and their versions. A version's definition is checked when it is saved and never
+ * changes afterwards; an app runs one version. Saving a new definition makes a new version.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import { ApiError } from "#contracts/errors.ts";
+import { WorkflowDefinition, workflowLimits } from "#contracts/workflow.ts";
+import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { type Route, route } from "#http/route.ts";
+import { nullableText, Timestamp } from "#http/timestamp.ts";
+import type { ApiDeps } from "#identity/api_deps.ts";
+import { type Caller, requireProjectAccess, visibleProjects } from "#identity/caller.ts";
+import { requireProjectFor } from "#identity/projects.ts";
+import { type AnySql, json, oneRow, selectPage, violates } from "#store/sql.ts";
+import { workflowProblems } from "./workflow_rules.ts";
+
+const uuid = Type.String({ format: "uuid" });
+const Workflow = Type.Object({
+  id: uuid,
+  name: Type.String(),
+  description: Type.String(),
+  project_id: uuid,
+  latest_version_id: uuid,
+  created_at: Timestamp,
+  created_by: nullableText,
+  updated_at: Timestamp,
+  updated_by: nullableText,
+});
+type Workflow = Static<typeof Workflow>;
+
+const WorkflowVersion = Type.Object({
+  id: uuid,
+  workflow_id: uuid,
+  version: Type.Integer(),
+  definition: WorkflowDefinition,
+  created_at: Timestamp,
+  created_by: nullableText,
+});
+type WorkflowVersion = Static<typeof WorkflowVersion>;
+
+const name = Type.String({ minLength: 1, maxLength: 200, pattern: "\\S", description: "text that is not blank" });
+const description = Type.String({ maxLength: 4000 });
+
+const NewWorkflow = Type.Object(
+  { name, description: Type.Optional(description), project_id: uuid, definition: WorkflowDefinition },
+  { additionalProperties: false },
+);
+const WorkflowChange = Type.Object(
+  { name: Type.Optional(name), description: Type.Optional(description), definition: Type.Optional(WorkflowDefinition) },
+  { additionalProperties: false, description: "A definition becomes a new version; apps keep theirs" },
+);
+const NewWorkflowVersion = Type.Object({ definition: WorkflowDefinition }, { additionalProperties: false });
+const OneWorkflow = Type.Object({ data: Workflow });
+const OneVersion = Type.Object({ data: WorkflowVersion });
+
+const bodyOptions = { bytesMax: workflowLimits.definitionBytesMax + 16 * 1024 };
+const sortColumns = ["name", "created_at", "updated_at"] as const;
+
+export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps): Route[] {
+  const path = "/v1/workflows";
+  const pathOfOne = "/v1/workflows/{workflow_id}";
+  const pathOfVersions = "/v1/workflows/{workflow_id}/versions";
+  return [
+    route({
+      method: "POST",
+      path,
+      summary: "Create a workflow with its first version",
+      guard,
+      body: NewWorkflow,
+      bodyOptions,
+      reply: { status: 201, body: OneWorkflow },
+      errors: ["forbidden", "not_found"],
+      handle: async ({ principal, body }) => {
+        requireDefinition(body.definition);
+        await requireProjectFor(sql, principal, body.project_id);
+        return { data: await sql.begin((transaction) => insertWorkflow(transaction, principal, body, now())) };
+      },
+    }),
+    route({
+      method: "GET",
+      path,
+      summary: "List workflows",
+      guard,
+      query: { ...pagingQuery, project_id: Type.Optional(uuid) },
+      reply: { status: 200, body: Type.Object({ data: Type.Array(Workflow), pagination: Pagination }) },
+      handle: async ({ principal, query }) => {
+        const page = pageOf(query);
+        const ofProject = query.project_id === undefined ? sql`true` : sql`project_id = ${query.project_id}`;
+        const { rows, totalCount } = await selectPage<Workflow>(sql, {
+          columns: columns(sql),
+          from: sql`workflow`,
+          where: sql`organization_id = ${principal.organizationId} and ${ofProject} and ${visibleProjects(sql, principal)}`,
+          sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
+          page,
+        });
+        return { data: rows, pagination: paginationFor(page, totalCount) };
+      },
+    }),
+    route({
+      method: "GET",
+      path: pathOfOne,
+      summary: "Get a workflow",
+      guard,
+      reply: { status: 200, body: OneWorkflow },
+      errors: ["forbidden"],
+      handle: async ({ principal, params }) => ({ data: await findWorkflow(sql, principal, params.workflow_id) }),
+    }),
+    route({
+      method: "PATCH",
+      path: pathOfOne,
+      summary: "Change a workflow; a definition becomes its newest version",
+      guard,
+      body: WorkflowChange,
+      bodyOptions,
+      reply: { status: 200, body: OneWorkflow },
+      errors: ["forbidden"],
+      handle: async ({ principal, params, body }) => {
+        if (body.definition) requireDefinition(body.definition);
+        await findWorkflow(sql, principal, params.workflow_id);
+        const change = { ...body, id: params.workflow_id };
+        return { data: await sql.begin((transaction) => updateWorkflow(transaction, principal, change, now())) };
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: pathOfOne,
+      summary: "Delete a workflow that no app uses",
+      guard,
+      reply: { status: 200, body: OneWorkflow },
+      errors: ["forbidden", "conflict"],
+      handle: async ({ principal, params }) => {
+        await findWorkflow(sql, principal, params.workflow_id);
+        return { data: await deleteWorkflow(sql, principal, params.workflow_id) };
+      },
+    }),
+    route({
+      method: "POST",
+      path: pathOfVersions,
+      summary: "Save a new version",
+      guard,
+      body: NewWorkflowVersion,
+      bodyOptions,
+      reply: { status: 201, body: OneVersion },
+      errors: ["forbidden"],
+      handle: async ({ principal, params, body }) => {
+        requireDefinition(body.definition);
+        await findWorkflow(sql, principal, params.workflow_id);
+        const version = await sql.begin((transaction) =>
+          insertVersion(transaction, principal, params.workflow_id, body.definition, now()),
+        );
+        return { data: version };
+      },
+    }),
+    route({
+      method: "GET",
+      path: pathOfVersions,
+      summary: "List a workflow's versions, the highest first",
+      guard,
+      query: { page: pagingQuery.page, page_size: pagingQuery.page_size },
+      reply: { status: 200, body: Type.Object({ data: Type.Array(WorkflowVersion), pagination: Pagination }) },
+      errors: ["forbidden"],
+      handle: async ({ principal, params, query }) => {
+        await findWorkflow(sql, principal, params.workflow_id);
+        const page = pageOf(query);
+        const { rows, totalCount } = await selectPage<WorkflowVersion>(sql, {
+          columns: versionColumns(sql),
+          from: sql`workflow_version`,
+          where: sql`workflow_id = ${params.workflow_id} and organization_id = ${principal.organizationId}`,
+          sort: [{ column: "version", descending: true }],
+          page,
+        });
+        return { data: rows, pagination: paginationFor(page, totalCount) };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/workflows/{workflow_id}/versions/{version_id}",
+      summary: "Get a version",
+      guard,
+      reply: { status: 200, body: OneVersion },
+      errors: ["forbidden"],
+      handle: async ({ principal, params }) => {
+        await findWorkflow(sql, principal, params.workflow_id);
+        const [version] = await sql<WorkflowVersion[]>`
+          select ${versionColumns(sql)} from workflow_version
+          where id = ${params.version_id} and workflow_id = ${params.workflow_id}
+            and organization_id = ${principal.organizationId}`;
+        if (!version) throw new ApiError("not_found");
+        return { data: version };
+      },
+    }),
+  ];
+}
+
+/** @throws ApiError bad_request with a detail for each offending node and edge */
+function requireDefinition(definition: WorkflowDefinition): void {
+  const problems = Object.entries(workflowProblems(definition));
+  if (problems.length === 0) return;
+  const details = Object.fromEntries(problems.map(([path, message]) => [`definition.${path}`, message]));
+  throw new ApiError("bad_request", { details });
+}
+
+const columns = (sql: AnySql) =>
+  sql`id, name, description, project_id, latest_version_id, created_at, created_by, updated_at, updated_by`;
+const versionColumns = (sql: AnySql) => sql`id, workflow_id, version, definition, created_at, created_by`;
+
+/**
+ * Stores a workflow whose definition has been checked, inside a transaction. The lock on the
+ * project keeps it from being deleted at the same moment. @throws ApiError not_found when that was faster
+ */
+export async function insertWorkflow(
+  sql: AnySql,
+  caller: Caller,
+  workflow: Static<typeof NewWorkflow>,
+  now: Date,
+): Promise<Workflow> {
+  const [row] = await sql<{ id: string }[]>`
+    insert into workflow (organization_id, project_id, name, description, created_at, created_by, updated_at, updated_by)
+    select organization_id, id, ${workflow.name}, ${workflow.description ?? ""},
+           ${now}, ${caller.userId}, ${now}, ${caller.userId}
+    from project
+    where id = ${workflow.project_id} and organization_id = ${caller.organizationId} and deleted_at is null
+    for share
+    returning id`;
+  if (!row) throw new ApiError("not_found", { details: { project_id: "Expected a project of your organization" } });
+  await insertVersion(sql, caller, row.id, workflow.definition, now);
+  return oneRow(await sql<Workflow[]>`select ${columns(sql)} from workflow where id = ${row.id}`);
+}
+
+/** The workflow's row lock makes versions that are saved at once follow each other. */
+async function insertVersion(
+  sql: AnySql,
+  caller: Caller,
+  workflowId: string,
+  definition: WorkflowDefinition,
+  now: Date,
+): Promise<WorkflowVersion> {
+  const [workflow] = await sql`
+    select 1 from workflow where id = ${workflowId} and organization_id = ${caller.organizationId} for update`;
+  if (!workflow) throw new ApiError("not_found");
+  const version = oneRow(
+    await sql<WorkflowVersion[]>`
+      insert into workflow_version (workflow_id, organization_id, version, definition, created_at, created_by)
+      select ${workflowId}, ${caller.organizationId}, coalesce(max(version), 0) + 1, ${json(sql, definition)},
+             ${now}, ${caller.userId}
+      from workflow_version where workflow_id = ${workflowId}
+      returning ${versionColumns(sql)}`,
+  );
+  await sql`
+    update workflow set latest_version_id = ${version.id}, updated_at = ${now}, updated_by = ${caller.userId}
+    where id = ${workflowId}`;
+  return version;
+}
+
+/** @throws ApiError not_found, or forbidden for a project that the caller does not reach */
+async function findWorkflow(sql: AnySql, caller: Caller, workflowId: string): Promise<Workflow> {
+  const [workflow] = await sql<Workflow[]>`
+    select ${columns(sql)} from workflow where id = ${workflowId} and organization_id = ${caller.organizationId}`;
+  if (!workflow) throw new ApiError("not_found");
+  await requireProjectAccess(sql, caller, workflow.project_id);
+  return workflow;
+}
+
+async function updateWorkflow(
+  sql: AnySql,
+  caller: Caller,
+  change: Static<typeof WorkflowChange> & { id: string },
+  now: Date,
+): Promise<Workflow> {
+  if (change.definition) await insertVersion(sql, caller, change.id, change.definition, now);
+  const [workflow] = await sql<Workflow[]>`
+    update workflow
+    set name = coalesce(${change.name ?? null}, name),
+        description = coalesce(${change.description ?? null}, description),
+        updated_at = ${now}, updated_by = ${caller.userId}
+    where id = ${change.id} and organization_id = ${caller.organizationId}
+    returning ${columns(sql)}`;
+  if (!workflow) throw new ApiError("not_found");
+  return workflow;
+}
+
+/** Its versions go with it; one that an app runs or ran keeps it. */
+async function deleteWorkflow(sql: AnySql, caller: Caller, workflowId: string): Promise<Workflow> {
+  try {
+    const [workflow] = await sql<Workflow[]>`
+      delete from workflow where id = ${workflowId} and organization_id = ${caller.organizationId}
+      returning ${columns(sql)}`;
+    if (!workflow) throw new ApiError("not_found");
+    return workflow;
+  } catch (error) {
+    if (!violates(error, "app_workflow_id_fkey")) throw error;
+    throw new ApiError("conflict", {
+      details: { workflow_id: "Expected a workflow without apps; delete them first" },
+      cause: error,
+    });
+  }
+}
