@@ -190,17 +190,8 @@ describe("a run", () => {
     const outcome = await run.go();
     assert.ok(outcome?.status === "succeeded");
     assert.deepEqual(outcome.output, { sent: "Yes, until noon." });
-    assert.deepEqual(
-      run.types().slice(8),
-      [
-        "input.resolved ok",
-        "run.resumed",
-        "node.completed ok",
-        "node.started out",
-        "node.completed out",
-        "run.succeeded",
-      ].slice(run.types().length - 14),
-    );
+    const resumed = ["input.resolved ok", "run.resumed", "node.completed ok", "node.started out", "node.completed out"];
+    assert.deepEqual(run.types().slice(6), [...resumed, "run.succeeded"]);
     assert.equal(run.types().filter((type) => type === "run.started").length, 1);
   });
 
@@ -214,10 +205,8 @@ describe("a run", () => {
   });
 
   it("runs again only what was not finished when its worker died", async () => {
-    const started = Promise.withResolvers?.() ?? undefined;
     const hanging: LanguageModel = {
       async *reply(_, signal) {
-        started?.resolve(undefined);
         await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
         yield { kind: "text", text: "" };
       },
