@@ -1,0 +1,166 @@
+/**
+ * The engine of one worker: claims runs, executes them side by side, renews their leases and gives
+ * them back when the worker stops.
+ */
+import type { Bus } from "#bus/bus.ts";
+import type { Logger } from "#http/logger.ts";
+import type { Sql } from "#store/sql.ts";
+import { enqueueRuns, type RunControl, runControlTopic } from "../run_queue.ts";
+import type { NodeDeps } from "./node_kind.ts";
+import { createRecorder } from "./recorder.ts";
+import { type ClaimedRun, claimRun, leaseRenewalMs, renewLeases, resolvedInputs } from "./run_claim.ts";
+import { type ExecutingRun, executeRun } from "./run_executor.ts";
+
+/** Runs that one worker executes at once; what is over stays pending for it or for others. */
+const runsMax = 1000;
+/** Pending runs that are looked at when one of their app or session has ended. */
+const wokenAtOnce = 3;
+
+export interface RunEngineDeps {
+  sql: Sql;
+  bus: Bus;
+  logger: Logger;
+  now(): Date;
+  newId(): string;
+  workerId: string;
+  nodeDeps(claimed: ClaimedRun): NodeDeps;
+}
+
+export interface RunEngine {
+  /** Takes the run up if it can be had; answers as soon as that is decided. */
+  take(runId: string): Promise<void>;
+  /** Runs under way, for metrics. */
+  running(): number;
+  /** Stops what is under way where it is and gives it back: other workers go on from the checkpoint. */
+  stop(): Promise<void>;
+}
+
+export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
+  const { sql, bus, logger } = deps;
+  const executing = new Map<string, { claimed: ClaimedRun; run: ExecutingRun }>();
+  /** Apps of which a run was refused because others are under way. */
+  const starved = new Set<string>();
+  const onError = (message: string) => (err: unknown) => logger.error({ err }, message);
+  const recorder = createRecorder({
+    sql,
+    bus,
+    now: deps.now,
+    onError: onError("events not recorded; the runs are left"),
+  });
+  let stopping = false;
+
+  async function take(runId: string): Promise<void> {
+    if (stopping || executing.has(runId) || executing.size >= runsMax) return;
+    const claimed = await claimRun(sql, runId, deps.workerId, deps.now());
+    if (!claimed) return noteStarved(runId);
+    const held: { run?: ExecutingRun } = {};
+    const writer = recorder.open(claimed.run, () => held.run?.stop("lost"));
+    const run = executeRun(claimed, writer, {
+      nodeDeps: deps.nodeDeps,
+      resolvedInputs: (id) => resolvedInputs(sql, id),
+      now: deps.now,
+      newId: deps.newId,
+      workerId: deps.workerId,
+      onInternalError: (err, at) => logger.error({ err, ...at }, "node failed"),
+    });
+    held.run = run;
+    executing.set(runId, { claimed, run });
+    run.done
+      .catch(onError("run left: its executor failed"))
+      .then(() => {
+        if (executing.get(runId)?.run === run) executing.delete(runId);
+        if (!stopping) return wakeNext(claimed);
+      })
+      .catch(onError("waiting runs not woken; the sweeper wakes them"));
+  }
+
+  async function noteStarved(runId: string): Promise<void> {
+    const [row] = await sql<{ app_id: string }[]>`select app_id from run where id = ${runId} and status = 'pending'`;
+    if (row) starved.add(row.app_id);
+  }
+
+  /** An answer may have come between the last look and the parking; and others may have waited for this one's place. */
+  async function wakeNext({ run }: ClaimedRun): Promise<void> {
+    const answered = await sql<{ id: string; generation: number }[]>`
+      update run set status = 'pending', generation = generation + 1
+      where id = ${run.id} and status = 'awaiting_input' and exists (
+        select 1 from input_request request join node_run on node_run.id = request.node_run_id
+        where request.run_id = run.id and request.status in ('resolved', 'expired') and node_run.status = 'waiting')
+      returning id, generation`;
+    const ofSession = run.session_id === null ? sql`false` : sql`session_id = ${run.session_id}`;
+    const isStarved = starved.delete(run.app_id);
+    const waiting =
+      run.session_id === null && !isStarved
+        ? []
+        : await sql<{ id: string; generation: number }[]>`
+            select id, generation from run
+            where app_id = ${run.app_id} and status = 'pending' and wake_at is null and (${ofSession} or ${isStarved})
+            order by created_at limit ${wokenAtOnce}`;
+    await enqueueRuns(sql, [...answered, ...waiting]);
+  }
+
+  async function renew(): Promise<void> {
+    const held = [...executing].map(([id, { claimed, run }]) => ({ id, epoch: claimed.run.epoch, run }));
+    const renewed = await renewLeases(sql, held, deps.now());
+    for (const { id, run } of held) {
+      const lease = renewed.get(id);
+      // A run that is just being left is missing too; then stopping it changes nothing.
+      if (!lease) run.stop("lost");
+      else if (lease.cancelRequested) await cancel(id);
+      else run.lookForAnswers();
+    }
+  }
+
+  async function cancel(runId: string): Promise<void> {
+    const [row] = await sql<{ cancel_reason: string | null; cancel_by: string | null }[]>`
+      select cancel_reason, cancel_by from run where id = ${runId} and cancel_requested_at is not null`;
+    if (!row) return;
+    const reason = row.cancel_reason === null ? {} : { reason: row.cancel_reason };
+    const by = row.cancel_by === null ? {} : { by: row.cancel_by };
+    executing.get(runId)?.run.stop("canceled", { ...reason, ...by });
+  }
+
+  const unsubscribe = await bus.subscribe(runControlTopic, (payload) => {
+    const control = JSON.parse(payload) as RunControl;
+    if (control.is === "answered") executing.get(control.run_id)?.run.lookForAnswers();
+    else if (executing.has(control.run_id))
+      cancel(control.run_id).catch(onError("cancel not read; the next beat does"));
+  });
+  let renewing: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    renewing ??= renew()
+      .catch(onError("leases not renewed"))
+      .finally(() => {
+        renewing = undefined;
+      });
+  }, leaseRenewalMs);
+
+  return {
+    take,
+    running: () => executing.size,
+    async stop() {
+      stopping = true;
+      clearInterval(timer);
+      await unsubscribe();
+      await renewing;
+      const held = [...executing].map(([id, { claimed, run }]) => ({ id, epoch: claimed.run.epoch, run }));
+      for (const { run } of held) run.stop("shutdown");
+      await Promise.all(held.map(({ run }) => run.done.catch(() => undefined)));
+      await recorder.close();
+      await giveBack(sql, held);
+    },
+  };
+}
+
+/** Others need not wait for the leases to run out. */
+async function giveBack(sql: Sql, held: readonly { id: string; epoch: number }[]): Promise<void> {
+  if (held.length === 0) return;
+  await sql.begin(async (transaction) => {
+    const runs = await transaction<{ id: string; generation: number }[]>`
+      update run set status = 'pending', lease_until = null, generation = generation + 1
+      from unnest(${held.map(({ id }) => id)}::uuid[], ${held.map(({ epoch }) => epoch)}::integer[]) as held (id, epoch)
+      where run.id = held.id and run.epoch = held.epoch and run.status = 'running'
+      returning run.id, run.generation`;
+    await enqueueRuns(transaction, runs);
+  });
+}
