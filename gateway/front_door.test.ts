@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { after, before, describe, it } from "node:test";
+import { bodyBytesMax, isInternal } from "./front_door.ts";
+import { eventually, startTestGateway, type TestGateway } from "./gateway_fixture.ts";
+
+/** An api that tells what reached it. */
+async function startEchoApi(): Promise<{
+  server: Server;
+  url: string;
+  requests: IncomingMessage[];
+  aborted: number[];
+}> {
+  const requests: IncomingMessage[] = [];
+  const aborted: number[] = [];
+  const server = createServer(async (req, res) => {
+    requests.push(req);
+    res.on("close", () => {
+      if (!res.writableFinished) aborted.push(1);
+    });
+    if (req.url === "/stream") {
+      res.writeHead(200, { "content-type": "text/event-stream" });
+      res.write("data: 1\n\n");
+      req.socket.on("close", () => res.destroy());
+      return;
+    }
+    if (req.url === "/broken") {
+      res.writeHead(200, { "content-length": "100" });
+      res.write("half");
+      setImmediate(() => res.destroy());
+      return;
+    }
+    let body = "";
+    for await (const chunk of req) body += String(chunk);
+    res.writeHead(207, {
+      "content-type": "text/plain",
+      "set-cookie": ["a=1", "b=2"],
+      connection: "x-secret",
+      "x-secret": "1",
+    });
+    res.end(`${req.method} ${req.url} ${body.length > 100 ? body.length : body}`);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, aborted };
+}
+
+describe("paths that reach /internal", () => {
+  it("are recognized however they are spelled", () => {
+    for (const path of [
+      "/internal",
+      "/internal/calls",
+      "//internal/x",
+      "/./internal",
+      "/v1/../internal/x",
+      "/%69nternal/x",
+      "/%2569nternal/x",
+      "/v1/%2e%2e/internal",
+      "/INTERNAL/x",
+      "\\internal",
+    ]) {
+      assert.equal(isInternal(path), true, path);
+    }
+    for (const path of ["/", "/internals", "/v1/internal", "/v1/internal/..", "/%zz"])
+      assert.equal(isInternal(path), false, path);
+  });
+});
+
+for (const transport of ["uws", "ws"] as const) {
+  describe(`the front door on ${transport}`, () => {
+    let api: Awaited<ReturnType<typeof startEchoApi>>;
+    let test: TestGateway;
+    let url: string;
+    before(async () => {
+      api = await startEchoApi();
+      test = await startTestGateway({ transport, config: { apiUrl: api.url, publicUrl: "https://desk.example" } });
+      url = test.gateway.url;
+    });
+    after(async () => {
+      await test.stop();
+      api.server.closeAllConnections();
+      await new Promise((resolve) => api.server.close(resolve));
+    });
+
+    it("passes on method, path, query, headers and body, and answers with the api's answer", async () => {
+      const answer = await fetch(`${url}/v1/things?a=1&b=%20`, {
+        method: "PUT",
+        headers: { authorization: "Bearer x", "x-forwarded-for": "6.6.6.6", "x-thing": "y" },
+        body: "content",
+      });
+      assert.equal(answer.status, 207);
+      assert.equal(await answer.text(), "PUT /v1/things?a=1&b=%20 content");
+      assert.deepEqual(answer.headers.getSetCookie(), ["a=1", "b=2"]);
+      const headers = api.requests.at(-1)?.headers;
+      assert.equal(headers?.authorization, "Bearer x");
+      assert.equal(headers?.["x-thing"], "y");
+      assert.equal(headers?.["x-forwarded-for"], "127.0.0.1");
+      assert.equal(headers?.["x-forwarded-proto"], "https");
+      assert.equal(headers?.["x-forwarded-host"], `127.0.0.1:${test.gateway.port}`);
+    });
+
+    it("passes every path of an app's host on, its own paths included", async () => {
+      const raw = await new Promise<string>((resolve) => {
+        const socket = connect(test.gateway.port, "127.0.0.1");
+        let text = "";
+        socket.on("data", (data) => {
+          text += data.toString();
+        });
+        socket.on("close", () => resolve(text));
+        socket.write("GET /healthz HTTP/1.1\r\nHost: shop.apps.localhost:8080\r\nConnection: close\r\n\r\n");
+        void eventually(() => text.includes("GET /healthz"), "the app's answer").then(() => socket.end());
+      });
+      assert.match(raw, /GET \/healthz/);
+      assert.equal(api.requests.at(-1)?.headers.host, "shop.apps.localhost:8080");
+    });
+
+    it("never forwards /internal", async () => {
+      const before = api.requests.length;
+      for (const path of ["/internal/calls/x", "//internal/calls/x", "/%69nternal/calls/x"]) {
+        const answer = await fetch(url + path, { method: "POST", headers: { authorization: "Bearer secret" } });
+        assert.equal(answer.status, 404);
+        assert.deepEqual(await answer.json(), { error: { code: "not_found", message: "Not Found" } });
+      }
+      assert.equal(api.requests.length, before);
+    });
+
+    it("streams both ways", async () => {
+      const abort = new AbortController();
+      const answer = await fetch(`${url}/stream`, { signal: abort.signal });
+      const reader = answer.body?.getReader();
+      const first = await reader?.read();
+      assert.equal(Buffer.from(first?.value ?? []).toString(), "data: 1\n\n");
+      const before = api.aborted.length;
+      abort.abort();
+      await eventually(() => api.aborted.length > before, "the api sees that the client is gone");
+
+      const size = 3 * 1024 * 1024;
+      const large = await fetch(`${url}/large`, { method: "POST", body: "x".repeat(size) });
+      assert.equal(await large.text(), `POST /large ${size}`);
+    });
+
+    it("shows a client that an answer broke off", async () => {
+      await assert.rejects(fetch(`${url}/broken`).then((answer) => answer.text()));
+    });
+
+    it("refuses a body that is too large", async () => {
+      const status = await new Promise<string>((resolve) => {
+        const socket = connect(test.gateway.port, "127.0.0.1");
+        socket.on("data", (data) => {
+          resolve(data.toString().split("\r\n")[0] ?? "");
+          socket.destroy();
+        });
+        socket.on("error", () => {});
+        socket.write(`POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: ${bodyBytesMax + 1}\r\n\r\n`);
+      });
+      assert.match(status, /413/);
+    });
+
+    it("serves its own health, figures and page", async () => {
+      assert.deepEqual(await (await fetch(`${url}/healthz`)).json(), { status: "ok" });
+      assert.equal((await fetch(`${url}/readyz`)).status, 200);
+      test.api.isDown = true;
+      assert.equal((await fetch(`${url}/readyz`)).status, 503);
+      test.api.isDown = false;
+      const figures = await (await fetch(`${url}/metrics`)).text();
+      assert.match(figures, /^frontdesk_call_slots 16$/m);
+      assert.match(figures, /^frontdesk_call_slots_in_use 0$/m);
+      const page = await fetch(`${url}/talk`);
+      assert.equal(page.status, 200);
+      assert.match(String(page.headers.get("content-security-policy")), /wss:\/\/desk\.example/);
+    });
+  });
+
+  describe(`the front door on ${transport} without an api`, () => {
+    it("answers 503 in the platform's envelope, with Retry-After", async () => {
+      const test = await startTestGateway({ transport, config: { apiUrl: "http://127.0.0.1:9" } });
+      try {
+        const answer = await fetch(`${test.gateway.url}/v1/x`, { method: "POST", body: "x" });
+        assert.equal(answer.status, 503);
+        assert.deepEqual(await answer.json(), { error: { code: "unavailable", message: "Service Unavailable" } });
+        assert.match(String(answer.headers.get("retry-after")), /^\d+$/);
+      } finally {
+        await test.stop();
+      }
+    });
+  });
+}
