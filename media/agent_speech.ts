@@ -279,7 +279,8 @@ export class AgentSpeech {
     if (!job || job.held) return;
     this.#playout.pump(nowMs);
     if (this.#waiting.length > 0 && this.#playout.hasRoom) this.#wake();
-    if (!job.isGenerated || this.#isPaused) return;
+    // What was sent may have ended the job.
+    if (this.#job !== job || !job.isGenerated || this.#isPaused) return;
     if (this.#playout.utteranceId && !this.#playout.isOver(nowMs)) return;
     this.#completeJob(job, nowMs);
   }

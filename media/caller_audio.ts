@@ -48,6 +48,7 @@ export class CallerAudio {
   readonly #rateHz: number;
   readonly #silence: Int16Array;
   #windowFill = 0;
+  #isClosed = false;
   /** Samples of input so far, fillings included. */
   #heard = 0;
   /** The newest samples, up to `#heard`: the history, or the utterance in the making. */
@@ -78,7 +79,7 @@ export class CallerAudio {
     const durationMs = this.#ms(samples.length);
     this.#filler.arrived(nowMs, durationMs);
     const piece = this.#silence.length;
-    for (let at = 0; at < samples.length; at += piece) {
+    for (let at = 0; at < samples.length && !this.#isClosed; at += piece) {
       const part = samples.subarray(at, Math.min(at + piece, samples.length));
       this.#take(isMuted ? this.#silence.subarray(0, part.length) : part);
     }
@@ -88,7 +89,7 @@ export class CallerAudio {
   /** Fills a gap in the input with silence, so that a turn ends although nothing comes. True once when a gap is long. */
   fillGap(nowMs: number): boolean {
     let missing = this.#samples(this.#filler.takeSilenceMs(nowMs));
-    for (; missing > 0; missing -= this.#silence.length) {
+    for (; missing > 0 && !this.#isClosed; missing -= this.#silence.length) {
       this.#take(this.#silence.subarray(0, Math.min(missing, this.#silence.length)));
     }
     return this.#filler.takeNoInputWarning(nowMs);
@@ -103,14 +104,14 @@ export class CallerAudio {
     this.#record(samples);
     this.#heard += samples.length;
     const heard = this.#resampler.process(samples);
-    for (let at = 0; at < heard.length; ) {
+    for (let at = 0; at < heard.length && !this.#isClosed; ) {
       const take = Math.min(this.#window.length - this.#windowFill, heard.length - at);
       this.#window.set(heard.subarray(at, at + take), this.#windowFill);
       this.#windowFill += take;
       at += take;
       if (this.#windowFill === this.#window.length) this.#detect();
     }
-    if (this.#speech?.confirmed) this.#passOn(this.#speech);
+    if (this.#speech?.confirmed && !this.#isClosed) this.#passOn(this.#speech);
   }
 
   /** One window of detection. */
@@ -184,6 +185,7 @@ export class CallerAudio {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#resampler.close();
     this.#vad.close();
   }

@@ -58,9 +58,15 @@ export interface AnswerHooks {
   used(usage: { prompt: number; completion: number; cached: number }): void;
   charactersSpoken(count: number): void;
   /** Runs a tool; what it answers becomes the history's `tool` item. `leaves` ends the call after the answer. */
-  runTool(call: ToolCall): { text: string; isError: boolean; leaves: boolean };
+  runTool(call: ToolCall): ToolOutcome;
   tooManySteps(): void;
   failed(stage: FailedStage, reason: string): void;
+}
+
+export interface ToolOutcome {
+  text: string;
+  isError: boolean;
+  leaves: boolean;
 }
 
 export type ToolCall = Extract<LlmChunk, { kind: "tool_call" }>;
@@ -148,7 +154,7 @@ export async function recognize(
   utterance: Utterance,
   signal: AbortSignal,
   scheduler: Scheduler,
-  onFailure: (stage: FailedStage, reason: string) => void,
+  onFailure: (reason: string) => void,
 ): Promise<SttResult> {
   let result: SttResult = { text: "", final: true };
   try {
@@ -156,7 +162,7 @@ export async function recognize(
       result = await within(stt.finish(utterance, own), sttTimeoutMs, own, scheduler);
     });
   } catch (cause) {
-    if (!signal.aborted) onFailure("stt", reasonOf(cause));
+    if (!signal.aborted) onFailure(reasonOf(cause));
   }
   return result;
 }

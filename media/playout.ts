@@ -147,8 +147,13 @@ export class Playout {
   pump(nowMs: number): void {
     const utterance = this.#utterance;
     if (!utterance || this.#paused || this.#throttled) return;
-    while (this.#isDue(utterance, nowMs)) this.#sendFrame(utterance, nowMs);
-    if (utterance.finished && utterance.sent === utterance.pushed && !utterance.endMarked) {
+    while (this.#utterance === utterance && this.#isDue(utterance, nowMs)) this.#sendFrame(utterance, nowMs);
+    if (
+      this.#utterance === utterance &&
+      utterance.finished &&
+      utterance.sent === utterance.pushed &&
+      !utterance.endMarked
+    ) {
       utterance.endMarked = true;
       if (utterance.sent > 0) this.#sendMark(utterance, `end:${utterance.id}`);
     }

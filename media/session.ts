@@ -2,12 +2,15 @@
  * One call: joins the caller's audio, the turns, the pipeline and the playout. What to do is
  * decided in `turns.ts`; here each effect is carried out, in order, and each input becomes an event.
  */
+import type { CallConfig } from "#contracts/voice_agent.ts";
 import type { EndReason, ServerMessageOf } from "#contracts/voice_protocol.ts";
 import { voiceLimits } from "#contracts/voice_protocol.ts";
 import { AgentSpeech } from "./agent_speech.ts";
 import { type CodecPair, openCodecPair } from "./audio/codec_pair.ts";
+import { runTool, toolsFor } from "./builtin_tools.ts";
 import { CallLog } from "./call_log.ts";
 import { CallerAudio } from "./caller_audio.ts";
+import { CallerTurns, turnId } from "./caller_turns.ts";
 import type {
   MediaHost,
   MediaSession,
@@ -16,18 +19,9 @@ import type {
   SessionSink,
   SessionSpec,
 } from "./media_session.ts";
-import {
-  type AnswerHooks,
-  answer,
-  recognize,
-  type StageFactories,
-  type Stages,
-  say,
-  type ToolCall,
-} from "./pipeline.ts";
-import type { Pcm, ToolSpec } from "./providers/provider.ts";
+import { type AnswerHooks, answer, type StageFactories, type Stages, say } from "./pipeline.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { TurnTiming, tenths } from "./turn_timing.ts";
+import { type TurnTiming, tenths } from "./turn_timing.ts";
 import {
   decide,
   type Effect,
@@ -44,12 +38,6 @@ export interface SessionDeps {
   stages: StageFactories;
   vad: VadEngine;
 }
-
-const endCallTool: ToolSpec = {
-  name: "end_call",
-  description: "Ends the call, after saying `message` where one is given.",
-  parameters: { type: "object", properties: { message: { type: "string" } }, additionalProperties: false },
-};
 
 /**
  * Opens a session on this thread. The sink hears nothing before this returns.
@@ -88,6 +76,14 @@ export function createLocalMediaHost(deps: SessionDeps): MediaHost {
   };
 }
 
+function stagesFor(config: CallConfig, factories: StageFactories): Stages {
+  return {
+    stt: config.stt && factories.stt(config.stt),
+    llm: factories.llm(config.llm),
+    tts: factories.tts(config.tts),
+  };
+}
+
 class Session implements MediaSession {
   readonly #spec: SessionSpec;
   readonly #sink: SessionSink;
@@ -95,17 +91,16 @@ class Session implements MediaSession {
   readonly #stages: Stages;
   readonly #codecs: CodecPair;
   readonly #caller: CallerAudio;
+  readonly #callerTurns: CallerTurns;
   readonly #speech: AgentSpeech;
   readonly #log: CallLog;
   readonly #startedMs: number;
   readonly #stopBeat: () => void;
-  readonly #abort = new AbortController();
-  /** Of turns that are recognized but not answered: when they ended, and their audio. */
-  readonly #spokenTurns = new Map<number, { timing: TurnTiming; audio: Pcm }>();
   #turns: TurnState;
-  #shown: string | undefined;
+  #shown = "initializing";
   #events: TurnEvent[] = [];
   #isDispatching = false;
+  #hasBegun = false;
   #isEnding = false;
   #isEnded = false;
   #isMuted = false;
@@ -113,10 +108,8 @@ class Session implements MediaSession {
   /** Arrival of the input that is being processed. */
   #arrivedAtMs: number;
   #userTurns = 0;
-  #utterances = 0;
   #agentTurns = 0;
   #usageDueMs: number;
-  #partialItem: { turn: number; itemId: string } | undefined;
 
   constructor(spec: SessionSpec, sink: SessionSink, deps: SessionDeps) {
     const { config } = spec;
@@ -128,11 +121,13 @@ class Session implements MediaSession {
     this.#arrivedAtMs = this.#startedMs;
     this.#usageDueMs = this.#startedMs + voiceLimits.usageIntervalS * 1000;
     this.#log = new CallLog(sink);
-    this.#stages = {
-      stt: config.stt && deps.stages.stt(config.stt),
-      llm: deps.stages.llm(config.llm),
-      tts: deps.stages.tts(config.tts),
-    };
+    this.#codecs = openCodecPair(spec.inputFormat, spec.outputFormat);
+    try {
+      this.#stages = stagesFor(config, deps.stages);
+    } catch (cause) {
+      this.#codecs.close();
+      throw cause;
+    }
     this.#turns = initialTurnState(
       {
         eosSilenceMs: advanced.eos_silence_ms,
@@ -142,11 +137,10 @@ class Session implements MediaSession {
       },
       this.#startedMs,
     );
-    this.#codecs = openCodecPair(spec.inputFormat, spec.outputFormat);
     this.#caller = new CallerAudio(
       { format: spec.inputFormat, vad: deps.vad, turnSensitivity: advanced.turn_sensitivity },
       this.#codecs.decoder,
-      { voice: (voice) => this.#dispatch({ type: "voice", ...voice }), speech: (pcm) => this.#stages.stt?.write(pcm) },
+      { voice: (voice) => this.#dispatch({ type: "voice", ...voice }), speech: (pcm) => this.#callerTurns.hears(pcm) },
       this.#startedMs,
     );
     this.#speech = new AgentSpeech(
@@ -162,15 +156,26 @@ class Session implements MediaSession {
       sink,
       this.#log,
     );
-    if (this.#stages.stt) this.#stages.stt.onPartial = (result) => this.#takePartial(result.text, result.language);
+    this.#callerTurns = new CallerTurns(
+      this.#stages.stt,
+      this.#scheduler,
+      {
+        callMs: (nowMs) => nowMs - this.#startedMs,
+        nextItemId: () => this.#speech.nextItemId(),
+        send: (message) => this.#send(message),
+        failed: (stage, reason) => this.#fail(stage, reason),
+        dispatch: (event) => this.#dispatch(event),
+      },
+      this.#log,
+    );
     for (const { role, text } of spec.initialMessages) this.#log.remember({ role, text });
     this.#stopBeat = deps.scheduler.onBeat((nowMs) => this.#beat(nowMs));
   }
 
   /** First words: what is not available, and the welcome. */
   begin(): void {
-    if (this.#isEnded) return;
-    this.#shown = "initializing";
+    if (this.#hasBegun || this.#isEnding) return;
+    this.#hasBegun = true;
     this.#send({ type: "state", state: "initializing" });
     for (const field of this.#spec.config.not_available) {
       this.#warn("not_available", `${field} is configured but not available yet: the call goes on without it`, field);
@@ -181,7 +186,8 @@ class Session implements MediaSession {
   }
 
   audio(bytes: Uint8Array, arrivedAtMs: number): void {
-    if (this.#isEnded) return;
+    if (this.#isEnding) return;
+    this.begin();
     this.#arrivedAtMs = arrivedAtMs;
     const durationMs = this.#caller.hear(bytes, this.#isMuted, this.#scheduler.nowMs());
     this.#log.count((usage) => {
@@ -190,7 +196,9 @@ class Session implements MediaSession {
   }
 
   command(command: SessionCommand): void {
-    if (this.#isEnded) return;
+    if (this.#isEnding) return;
+    // A client that is text-only from the start gets its welcome as text.
+    if (command.type !== "start") this.begin();
     const nowMs = this.#scheduler.nowMs();
     this.#arrivedAtMs = nowMs;
     switch (command.type) {
@@ -268,14 +276,13 @@ class Session implements MediaSession {
     if (this.#isEnding) return;
     this.#isEnding = true;
     this.#stopBeat();
-    this.#abort.abort();
     const nowMs = this.#scheduler.nowMs();
     this.#speech.hangUp(nowMs);
     this.#isEnded = true;
     this.#speech.close();
     this.#caller.close();
     this.#codecs.close();
-    this.#stages.stt?.close();
+    this.#callerTurns.close();
     this.#stages.llm.close();
     this.#stages.tts.close();
     const usage = this.#log.usage();
@@ -319,10 +326,10 @@ class Session implements MediaSession {
     const nowMs = this.#scheduler.nowMs();
     switch (effect.do) {
       case "user_speech_started":
-        this.#startUserSpeech(effect.turn, effect.audioMs);
+        this.#userSpeechBegins(effect);
         return;
       case "barge_in":
-        this.#speech.stop("user_speech", true, () => this.#startUserSpeech(effect.turn, effect.audioMs), nowMs);
+        this.#speech.stop("user_speech", true, () => this.#userSpeechBegins(effect), nowMs);
         return;
       case "user_speech_stopped":
         this.#send({
@@ -332,7 +339,7 @@ class Session implements MediaSession {
         });
         return;
       case "recognize":
-        void this.#recognize(effect);
+        this.#recognize(effect);
         return;
       case "forget_speech":
         this.#caller.forgetSpeech();
@@ -363,112 +370,22 @@ class Session implements MediaSession {
     }
   }
 
-  #startUserSpeech(turn: number, audioMs: number): void {
-    this.#partialItem = { turn, itemId: this.#speech.nextItemId() };
-    this.#send({ type: "user_speech_started", turn_id: turnId(turn), audio_ms: tenths(audioMs) });
+  #userSpeechBegins({ turn, audioMs }: { turn: number; audioMs: number }): void {
+    this.#callerTurns.speechBegins(turn, audioMs);
     this.#caller.confirmSpeech();
   }
 
-  #takePartial(text: string, language: string | undefined): void {
-    const item = this.#partialItem;
-    if (this.#isEnded || !item || !text) return;
-    this.#send({
-      type: "transcript",
-      role: "user",
-      turn_id: turnId(item.turn),
-      item_id: item.itemId,
-      text,
-      final: false,
-      ...(language && { language }),
-    });
-    this.#dispatch({ type: "words" });
-  }
-
-  /** The end of the caller's speech: its words, where a recognizer is set. */
-  async #recognize({ turn, startMs, endMs, waitedMs }: Extract<Effect, { do: "recognize" }>): Promise<void> {
+  #recognize({ turn, startMs, endMs, waitedMs }: Extract<Effect, { do: "recognize" }>): void {
     const audio = this.#caller.takeUtterance(endMs);
-    const itemId = this.#partialItem?.turn === turn ? this.#partialItem.itemId : this.#speech.nextItemId();
-    this.#partialItem = undefined;
-    const timing = new TurnTiming(turnId(turn), this.#arrivedAtMs, waitedMs);
-    const endedMs = this.#scheduler.nowMs() - this.#startedMs - waitedMs;
-    const lengthMs = endMs - startMs;
-    this.#spokenTurns.set(turn, { timing, audio });
-    const { stt } = this.#stages;
-    if (!stt) {
-      this.#logUser(turn, itemId, "", endedMs - lengthMs, endedMs);
-      return this.#dispatch({ type: "recognized", turn, understood: true });
-    }
-    this.#log.count((usage) => {
-      usage.stt_ms += lengthMs;
-    });
-    const index = this.#utterances;
-    this.#utterances += 1;
-    const { signal } = this.#abort;
-    const result = await recognize(stt, { ...audio, index }, signal, this.#scheduler, (stage, reason) =>
-      this.#fail(stage, reason),
-    );
-    if (this.#isEnded) return;
-    timing.note("stt_final", this.#scheduler.nowMs());
-    const text = result.text.trim();
-    if (!text) this.#spokenTurns.delete(turn);
-    else {
-      this.#sendUserText(turn, itemId, text, {
-        startMs: endedMs - lengthMs,
-        endMs: endedMs,
-        language: result.language,
-      });
-      this.#log.remember({ role: "user", text, audio });
-    }
-    this.#dispatch({ type: "recognized", turn, understood: text !== "" });
+    const endedAtMs = this.#arrivedAtMs;
+    void this.#callerTurns.recognize({ turn, audio, speechMs: endMs - startMs, waitedMs, endedAtMs });
   }
 
-  #sendUserText(
-    turn: number,
-    itemId: string,
-    text: string,
-    at: { startMs: number; endMs: number; language?: string | undefined },
-  ): void {
-    this.#send({
-      type: "transcript",
-      role: "user",
-      turn_id: turnId(turn),
-      item_id: itemId,
-      text,
-      final: true,
-      ...(at.language && { language: at.language }),
-      start_ms: tenths(Math.max(0, at.startMs)),
-      end_ms: tenths(Math.max(0, at.endMs)),
-    });
-    this.#logUser(turn, itemId, text, at.startMs, at.endMs);
-  }
-
-  #logUser(turn: number, itemId: string, text: string, startMs: number, endMs: number): void {
-    this.#log.item({
-      item_id: itemId,
-      turn_id: turnId(turn),
-      role: "user",
-      text,
-      heard_text: text,
-      interrupted: false,
-      start_ms: tenths(Math.max(0, startMs)),
-      end_ms: tenths(Math.max(0, endMs)),
-    });
-    this.#log.flush();
-  }
-
-  #beginReply(job: Extract<Job, { is: "reply" }>): void {
-    const { turn, input } = job;
-    const nowMs = this.#scheduler.nowMs();
-    const spoken = this.#spokenTurns.get(turn);
-    this.#spokenTurns.clear();
-    if (input.kind !== "speech") {
-      const callMs = nowMs - this.#startedMs;
-      this.#sendUserText(turn, this.#speech.nextItemId(), input.text, { startMs: callMs, endMs: callMs });
-      this.#log.remember({ role: "user", text: input.text });
-    } else if (!this.#stages.stt && spoken) this.#log.remember({ role: "user", text: "", audio: spoken.audio });
+  #beginReply({ turn, input }: Extract<Job, { is: "reply" }>): void {
+    const isSpoken = input.kind === "speech";
+    const timing = isSpoken ? this.#callerTurns.takeSpoken(turn) : this.#callerTurns.takeTyped(turn, input.text);
     const turnIndex = this.#userTurns;
     this.#userTurns += 1;
-    const timing = spoken?.timing ?? new TurnTiming(turnId(turn), this.#arrivedAtMs, 0);
     this.#speech.begin({ turnId: turnId(turn), source: "model", timing }, this.#hooks(timing), (hooks, signal) =>
       answer(
         {
@@ -476,8 +393,8 @@ class Session implements MediaSession {
           history: this.#log.historyForRequest(),
           turnIndex,
           inputKind: input.kind,
-          unrecognized: input.kind === "speech" && !this.#stages.stt,
-          tools: this.#spec.config.end_call_enabled ? [endCallTool] : [],
+          unrecognized: isSpoken && !this.#callerTurns.recognizes,
+          tools: toolsFor(this.#spec.config),
           toolStepsMax: this.#spec.config.advanced.max_tool_steps,
         },
         this.#stages,
@@ -517,27 +434,14 @@ class Session implements MediaSession {
           `The turn used its ${this.#spec.config.advanced.max_tool_steps} tool steps and ended there`,
         ),
       failed: (stage, reason) => this.#fail(stage, reason),
-      runTool: (call) => this.#runTool(call, timing),
+      runTool: (call) => {
+        this.#log.count((usage) => {
+          usage.tool_calls += 1;
+        });
+        if (timing) timing.toolMs ??= 0;
+        return runTool(call, this.#spec.config, (message) => this.#send(message));
+      },
     };
-  }
-
-  /** Tools that are built in. Any other name is answered to the model as an error. */
-  #runTool(call: ToolCall, timing: TurnTiming | undefined): { text: string; isError: boolean; leaves: boolean } {
-    this.#log.count((usage) => {
-      usage.tool_calls += 1;
-    });
-    const isKnown = call.name === endCallTool.name && this.#spec.config.end_call_enabled;
-    const event = { type: "tool_event", tool_call_id: call.id, name: call.name, source: "builtin" } as const;
-    if (timing) timing.toolMs ??= 0;
-    this.#send({ ...event, phase: "started" });
-    if (isKnown) {
-      this.#send({ ...event, phase: "completed", duration_ms: 0 });
-      return { text: "", isError: false, leaves: true };
-    }
-    const error = `Tool ${call.name} is not available`;
-    this.#send({ ...event, phase: "failed", duration_ms: 0, error });
-    this.#warn("not_available", error, call.id);
-    return { text: error, isError: true, leaves: false };
   }
 
   #fail(stage: "stt" | "llm" | "tts", reason: string): void {
@@ -550,6 +454,7 @@ class Session implements MediaSession {
   }
 
   #showState(): void {
+    if (!this.#hasBegun) return;
     const { state, turn } = shownState(this.#turns);
     if (this.#shown === state) return;
     this.#shown = state;
@@ -564,8 +469,4 @@ class Session implements MediaSession {
   #send(message: SessionMessage): void {
     if (!this.#isEnded) this.#sink.message(message);
   }
-}
-
-function turnId(turn: number): string {
-  return `turn_${turn}`;
 }

@@ -3,6 +3,8 @@ import type { TurnMetrics } from "#contracts/call_record.ts";
 
 export type Moment =
   | "stt_final"
+  /** The agent took the floor: later than the words where it had to finish something first. */
+  | "floor"
   | "llm_asked"
   | "llm_first"
   | "clause_first"
@@ -36,12 +38,13 @@ export class TurnTiming {
     return start === undefined || end === undefined ? 0 : Math.max(0, end - start);
   }
 
-  /** `gateway_ms` is the whole less the providers: recognition, the model up to its first clause, speech, tools. */
+  /** `gateway_ms` is the whole less the providers (recognition, the model up to its first clause, speech) and the wait for the floor. */
   metrics(interrupted: boolean): TurnMetrics {
     const sttMs = this.#between(this.endOfTurnMs, "stt_final");
     const ttsMs = this.#between("tts_asked", "tts_first");
     const wholeMs = this.#between(this.endOfTurnMs, "audio_out");
-    const providersMs = sttMs + this.#between("llm_asked", "clause_first") + ttsMs;
+    const floorMs = this.#between(this.#moments.has("stt_final") ? "stt_final" : this.endOfTurnMs, "floor");
+    const providersMs = sttMs + floorMs + this.#between("llm_asked", "clause_first") + ttsMs;
     const playout = this.#moments.has("playout") ? this.#between(this.endOfTurnMs, "playout") : undefined;
     return {
       turn_id: this.turnId,
