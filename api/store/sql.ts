@@ -45,7 +45,8 @@ function orderBy(sql: AnySql, keys: readonly { column: string; descending: boole
   return sql`order by ${parts} id`;
 }
 
-type Fragment = ReturnType<typeof json> | postgres.PendingQuery<postgres.Row[]>;
+/** A piece of a statement. */
+export type Fragment = ReturnType<typeof json> | postgres.PendingQuery<postgres.Row[]>;
 
 export interface PageQuery {
   columns: Fragment;

@@ -28,6 +28,7 @@ import { handlesError, type NodeState, nextSteps } from "./stepper.ts";
 const shortWaitMs = 2000;
 const retryBackoffMsDefault = 500;
 const retryBackoffMsMax = 60_000;
+const reachesOut: ReadonlySet<string> = new Set(["http", "tool", "llm"]);
 
 export interface ExecutorDeps {
   nodeDeps(claimed: ClaimedRun): NodeDeps;
@@ -448,6 +449,8 @@ class RunExecution {
     if (!isNodeKind(node.type)) throw new NodeError("unknown_node", `There is no node kind ${node.type}`);
     const timeout = node.timeout_s === undefined ? undefined : AbortSignal.timeout(node.timeout_s * 1000);
     const signal = timeout ? AbortSignal.any([this.abort.signal, timeout]) : this.abort.signal;
+    // What reaches out is named by its node run: the name must outlive a crash before anybody hears it.
+    if (reachesOut.has(node.type)) await this.writer.flush();
     const execute = executors[node.type] as ExecuteNode<typeof node.type>;
     const streams = (node.config?.stream ?? true) !== false && (this.streamed.size === 0 || this.streamed.has(node.id));
     const working = execute({

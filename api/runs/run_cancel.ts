@@ -1,0 +1,56 @@
+/**
+ * Cancels runs. A run that nobody executes ends here and now; one that is being executed is marked,
+ * and its holder ends it with the events that belong to it.
+ */
+import type { NewRunEvent, RunEvent, RunUsage } from "#contracts/run_event.ts";
+import { type AnySql, type Fragment, json } from "#store/sql.ts";
+import { deliverCallbacksTask } from "./run_queue.ts";
+
+export interface CanceledRuns {
+  /** Their holders are to be told: `runControlTopic`, `canceled`. */
+  marked: string[];
+  /** Ended with this event, to be published. */
+  ended: RunEvent[];
+}
+
+/** Inside a transaction. @param where a condition on `run`; runs that are over stay as they are */
+export async function cancelRuns(
+  sql: AnySql,
+  where: Fragment,
+  by: { reason?: string; by?: string },
+  now: Date,
+): Promise<CanceledRuns> {
+  const rows = await sql<
+    { id: string; status: string; last_event_id: number; usage: RunUsage | null; active_ms: number }[]
+  >`
+    select id, status, last_event_id, usage, active_ms from run
+    where ${where} and status in ('pending', 'running', 'awaiting_input')
+    order by id for update`;
+  const marked = rows.filter(({ status }) => status === "running").map(({ id }) => id);
+  await sql`
+    update run set cancel_requested_at = coalesce(cancel_requested_at, ${now}),
+      cancel_reason = coalesce(cancel_reason, ${by.reason ?? null}), cancel_by = coalesce(cancel_by, ${by.by ?? null})
+    where id = any (${marked}::uuid[])`;
+  const ended: RunEvent[] = [];
+  for (const row of rows) {
+    if (row.status === "running") continue;
+    const usage = row.usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+    const canceled = { type: "run.canceled", data: { ...by, usage, duration_ms: row.active_ms } } satisfies NewRunEvent;
+    const event: RunEvent = { id: row.last_event_id + 1, run_id: row.id, created_at: now.toISOString(), ...canceled };
+    await sql`
+      update run set status = 'canceled', ended_at = ${now}, usage = ${json(sql, usage)}, last_event_id = ${event.id},
+        epoch = epoch + 1, wake_at = null, lease_until = null,
+        cancel_requested_at = ${now}, cancel_reason = ${by.reason ?? null}, cancel_by = ${by.by ?? null}
+      where id = ${row.id}`;
+    await sql`
+      insert into run_event (run_id, id, type, body, created_at)
+      values (${row.id}, ${event.id}, ${event.type}, ${JSON.stringify(event)}, ${now})`;
+    await sql`update input_request set status = 'canceled', resolved_at = ${now} where run_id = ${row.id} and status = 'pending'`;
+    await sql`
+      select graphile_worker.add_job(
+        ${deliverCallbacksTask}, json_build_object('run_id', ${row.id}::uuid), job_key := 'callbacks:' || ${row.id})
+      where exists (select 1 from callback where run_id = ${row.id} and attempted_at is null)`;
+    ended.push(event);
+  }
+  return { marked, ended };
+}

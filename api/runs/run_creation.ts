@@ -1,0 +1,182 @@
+/**
+ * Creates runs. One transaction holds everything that must not come apart: the key of a repeated
+ * request, the limits of the app, the run, its first event, its callbacks and the job that starts it.
+ */
+import { createHash } from "node:crypto";
+import type { Bus } from "#bus/bus.ts";
+import { ApiError } from "#contracts/errors.ts";
+import { type RunEvent, runLimits } from "#contracts/run_event.ts";
+import { type AnySql, json, oneRow, type Sql } from "#store/sql.ts";
+import type { HostedApp } from "./hosted_app.ts";
+import { type CanceledRuns, cancelRuns } from "./run_cancel.ts";
+import { publishCanceled, publishEvents } from "./run_news.ts";
+import { enqueueRuns } from "./run_queue.ts";
+import { compileSchemaNode } from "./schema_node.ts";
+
+export interface NewRun {
+  /** `run`: the Runs API; `invocation`: the app's root address. */
+  origin: "run" | "invocation";
+  input: Record<string, unknown>;
+  sessionId?: string;
+  userId?: string;
+  metadata?: Record<string, unknown>;
+  timeoutS?: number;
+  idempotencyKey?: string;
+  callbacks?: readonly { url: string; tokenEncrypted: Uint8Array | null; metadata: Record<string, unknown> | null }[];
+}
+
+export interface RunCreationDeps {
+  sql: Sql;
+  bus: Bus;
+  now(): Date;
+}
+
+/**
+ * Creates the run, or answers the one that the same key and body created before.
+ * @throws ApiError bad_request for an input that does not fit the workflow's, conflict for a key with
+ * another body or a session that is busy, too_many_requests for a full queue, payload_too_large
+ */
+export async function createRun(
+  deps: RunCreationDeps,
+  app: HostedApp,
+  run: NewRun,
+): Promise<{ id: string; created: boolean; firstEvent: RunEvent | undefined }> {
+  requireInput(app, run.input);
+  const hash = run.idempotencyKey === undefined ? undefined : hashOf(run);
+  const { id, event, canceled } = await deps.sql.begin(async (transaction) => {
+    // Creations of one app follow each other: its queue is counted, and a session has one newest run.
+    await transaction`select pg_advisory_xact_lock(hashtextextended(${app.id} || ':create', 0))`;
+    if (run.idempotencyKey !== undefined) {
+      const before = await findRepeated(transaction, app, run.idempotencyKey, deps.now());
+      if (before && before.idempotency_hash !== hash) {
+        throw new ApiError("conflict", { details: { "Idempotency-Key": "Expected a new key for another body" } });
+      }
+      if (before) return { id: before.id, event: undefined, canceled: undefined };
+    }
+    await requirePlace(transaction, app);
+    const followed = await followSession(transaction, app, run, deps.now());
+    const first = await insertRun(transaction, app, run, hash, deps.now());
+    return { id: first.run_id, event: first, canceled: followed };
+  });
+  if (event) publishEvents(deps.bus, [event]);
+  if (canceled) publishCanceled(deps.bus, canceled);
+  return { id, created: event !== undefined, firstEvent: event };
+}
+
+/** Compiled once for each version; versions never change. */
+const inputChecks = new Map<string, ReturnType<typeof compileSchemaNode>>();
+const inputChecksMax = 1000;
+
+function requireInput(app: HostedApp, input: Record<string, unknown>): void {
+  const bytes = Buffer.byteLength(JSON.stringify(input));
+  if (bytes > runLimits.inputBytesMax) {
+    throw new ApiError("payload_too_large", {
+      details: { input: `Expected at most ${runLimits.inputBytesMax} bytes` },
+    });
+  }
+  const schema = app.definition.input;
+  if (!schema) return;
+  let check = inputChecks.get(app.workflowVersionId);
+  if (!check) {
+    check = compileSchemaNode(schema, "input");
+    inputChecks.set(app.workflowVersionId, check);
+    if (inputChecks.size > inputChecksMax) inputChecks.delete(inputChecks.keys().next().value ?? "");
+  }
+  const details = check(input);
+  if (Object.keys(details).length > 0) throw new ApiError("bad_request", { details });
+}
+
+/** What the client asked for, apart from the key: equal for equal requests, whatever their fields' order. */
+function hashOf(run: NewRun): string {
+  const { idempotencyKey: _, callbacks, ...rest } = run;
+  const asked = { ...rest, callbacks: callbacks?.map(({ url, metadata }) => ({ url, metadata })) };
+  return createHash("sha256")
+    .update(JSON.stringify(sorted(asked)))
+    .digest("hex");
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (value === null || typeof value !== "object") return value;
+  const entries = Object.entries(value).filter(([, item]) => item !== undefined);
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, item]) => [name, sorted(item)]));
+}
+
+async function findRepeated(sql: AnySql, app: HostedApp, key: string, now: Date) {
+  const oldest = new Date(now.getTime() - runLimits.idempotencyKeyHours * 3_600_000);
+  await sql`
+    update run set idempotency_key = null, idempotency_hash = null
+    where app_id = ${app.id} and idempotency_key = ${key} and created_at < ${oldest}`;
+  const [row] = await sql<{ id: string; idempotency_hash: string }[]>`
+    select id, idempotency_hash from run where app_id = ${app.id} and idempotency_key = ${key}`;
+  return row;
+}
+
+async function requirePlace(sql: AnySql, app: HostedApp): Promise<void> {
+  const { count } = oneRow(
+    await sql<{ count: number }[]>`
+      select count(*)::integer as count from run where app_id = ${app.id} and status = 'pending' and wake_at is null`,
+  );
+  if (count < app.policy.max_queued_runs || app.policy.max_queued_runs === 0) return;
+  const details = { app: `Expected fewer than ${app.policy.max_queued_runs} queued runs` };
+  throw new ApiError("too_many_requests", { details, retryAfterS: 1 });
+}
+
+/** What happens to the session's runs that this one follows. */
+async function followSession(sql: AnySql, app: HostedApp, run: NewRun, now: Date): Promise<CanceledRuns | undefined> {
+  if (run.sessionId === undefined || app.policy.session_policy === "enqueue") return undefined;
+  const ofSession = sql`app_id = ${app.id} and session_id = ${run.sessionId}`;
+  if (app.policy.session_policy === "cancel_previous") {
+    return cancelRuns(sql, ofSession, { reason: "A newer run of the session began" }, now);
+  }
+  const busy = await sql`
+    select 1 from run where ${ofSession} and status in ('pending', 'running', 'awaiting_input') limit 1`;
+  if (busy.length === 0) return undefined;
+  throw new ApiError("conflict", { details: { session_id: "Expected a session without a run under way" } });
+}
+
+async function insertRun(
+  sql: AnySql,
+  app: HostedApp,
+  run: NewRun,
+  hash: string | undefined,
+  now: Date,
+): Promise<RunEvent> {
+  const id = crypto.randomUUID();
+  const traceId = crypto.randomUUID();
+  await sql`
+    insert into run
+      (id, organization_id, project_id, app_id, workflow_version_id, status, origin, input, metadata, session_id, user_id,
+       trace_id, idempotency_key, idempotency_hash, timeout_s, created_at, last_event_id)
+    values
+      (${id}, ${app.organizationId}, ${app.projectId}, ${app.id}, ${app.workflowVersionId}, 'pending', ${run.origin},
+       ${json(sql, run.input)}, ${json(sql, run.metadata ?? {})}, ${run.sessionId ?? null}, ${run.userId ?? null},
+       ${traceId}, ${run.idempotencyKey ?? null}, ${hash ?? null},
+       ${Math.min(run.timeoutS ?? app.policy.run_timeout_s, app.policy.run_timeout_s)}, ${now}, 1)`;
+  const event: RunEvent = {
+    id: 1,
+    type: "run.created",
+    run_id: id,
+    created_at: now.toISOString(),
+    data: {
+      id,
+      status: "pending",
+      input: run.input,
+      app_id: app.id,
+      workflow_version_id: app.workflowVersionId,
+      ...(run.sessionId !== undefined && { session_id: run.sessionId }),
+      trace_id: traceId,
+    },
+  };
+  await sql`
+    insert into run_event (run_id, id, type, body, created_at)
+    values (${id}, 1, ${event.type}, ${JSON.stringify(event)}, ${now})`;
+  for (const [position, callback] of (run.callbacks ?? []).entries()) {
+    const metadata = callback.metadata === null ? null : json(sql, callback.metadata);
+    await sql`
+      insert into callback (run_id, position, url, token_encrypted, metadata)
+      values (${id}, ${position}, ${callback.url}, ${callback.tokenEncrypted}, ${metadata})`;
+  }
+  await enqueueRuns(sql, [{ id, generation: 0 }]);
+  return event;
+}
