@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, beforeEach, describe, it } from "node:test";
+import { createApp } from "#api/app.ts";
+import { createMemoryBus } from "#bus/memory_bus.ts";
+import { silentLogger } from "#http/logger.ts";
+import { createTestDatabase, type TestDatabase } from "#test/database.ts";
+import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
+
+describe("bootstrap", () => {
+  let database: TestDatabase;
+  let dataDir: string;
+  before(async () => {
+    database = await createTestDatabase();
+  });
+  after(() => database.drop());
+  beforeEach(async () => {
+    const { sql } = database;
+    await sql`truncate bootstrap, voice_agent, project, organization, app_user cascade`;
+    dataDir = await mkdtemp(join(tmpdir(), "frontdesk-bootstrap-"));
+    return async () => rm(dataDir, { recursive: true, force: true });
+  });
+
+  const start = (gatewayUrl = "http://127.0.0.1:8080") =>
+    bootstrap({ sql: database.sql, gatewayUrl, apiUrl: "http://127.0.0.1:8081", dataDir });
+
+  /** Reads both agents with the file's token, through the api. */
+  async function assertWorks({ file }: Bootstrapped): Promise<void> {
+    const bus = createMemoryBus();
+    const config = { publicUrl: file.gateway_url, internalSecret: "internal-secret" };
+    const app = await createApp({ sql: database.sql, bus, logger: silentLogger, config, now: () => new Date() });
+    for (const id of [file.voice_agent_id, file.echo_agent_id]) {
+      const request = new Request(`http://api.test/v1/agents/voice/agents/${id}`, {
+        headers: { authorization: `Bearer ${file.pat}` },
+      });
+      const response = await app.fetch(request);
+      assert.equal(response.status, 200);
+      const { data } = (await response.json()) as { data: { project_id: string } };
+      assert.equal(data.project_id, file.project_id);
+    }
+    await app.close();
+    await bus.close();
+  }
+
+  const counts = async () => {
+    const [row] = await database.sql`
+      select (select count(*)::integer from organization) as organizations,
+             (select count(*)::integer from app_user) as users,
+             (select count(*)::integer from voice_agent) as agents`;
+    return { ...row };
+  };
+
+  it("makes everything and writes a private file", async () => {
+    const first = await start();
+    assert.deepEqual(Object.keys(first.file), [
+      "gateway_url",
+      "api_url",
+      "email",
+      "password",
+      "pat",
+      "access_key",
+      "project_id",
+      "voice_agent_id",
+      "echo_agent_id",
+      "admin_email",
+      "admin_password",
+    ]);
+    assert.equal((await stat(first.path)).mode & 0o777, 0o600);
+    assert.deepEqual(JSON.parse(await readFile(first.path, "utf8")), first.file);
+    assert.deepEqual(await readdir(dataDir), ["bootstrap.json"]);
+    await assertWorks(first);
+  });
+
+  it("keeps its secrets over restarts and follows the addresses", async () => {
+    const first = await start();
+    const again = await start("http://127.0.0.1:9999");
+    assert.deepEqual(again.file, { ...first.file, gateway_url: "http://127.0.0.1:9999" });
+    assert.deepEqual(await counts(), { organizations: 1, users: 2, agents: 2 });
+  });
+
+  it("mints new secrets for the same agents when the file is lost or cut short", async () => {
+    const first = await start();
+    for (const damage of [() => rm(first.path), () => writeFile(first.path, '{"pat": "svc_')]) {
+      await damage();
+      const again = await start();
+      assert.equal(again.file.voice_agent_id, first.file.voice_agent_id);
+      assert.notEqual(again.file.pat, first.file.pat);
+      await assertWorks(again);
+    }
+    assert.deepEqual(await counts(), { organizations: 1, users: 2, agents: 2 });
+  });
+
+  it("mints new secrets when the file belongs to another database", async () => {
+    const first = await start();
+    await database.sql`truncate bootstrap, voice_agent, project, organization, app_user cascade`;
+    const again = await start();
+    assert.notEqual(again.file.voice_agent_id, first.file.voice_agent_id);
+    await assertWorks(again);
+  });
+
+  it("leaves nothing behind when it fails half-way, and succeeds the next time", async () => {
+    const { sql } = database;
+    await sql`alter table bootstrap add constraint broken check (created_at < '2000-01-01')`;
+    await assert.rejects(start());
+    assert.deepEqual(await counts(), { organizations: 0, users: 0, agents: 0 });
+    assert.deepEqual(await readdir(dataDir), []);
+    await sql`alter table bootstrap drop constraint broken`;
+    await assertWorks(await start());
+  });
+
+  it("happens once when several starts race, and the file that stays works", async () => {
+    const starts = await Promise.all([start(), start(), start(), start()]);
+    assert.deepEqual(await counts(), { organizations: 1, users: 2, agents: 2 });
+    assert.equal(new Set(starts.map(({ file }) => JSON.stringify(file))).size, 1);
+    await assertWorks(starts[0]);
+  });
+});
