@@ -13,7 +13,7 @@ export const voiceProtocol = "voice.v1";
 export const voiceLimits = {
   /** Largest message in either direction; a larger one closes with 1009. */
   messageBytesMax: 64 * 1024,
-  /** Bad messages a call survives; the next closes with 1008. */
+  /** The bad message with this number closes with 1008. */
   badMessagesMax: 20,
   reservationTtlS: 120,
   /** How long "used" stays distinguishable from "unknown". */

@@ -299,6 +299,13 @@ for (const transport of ["uws", "ws"] as const) {
       await over(callId);
     });
 
+    it("closes with 1008 when messages flood in, however small", async () => {
+      const { client, callId } = await call();
+      for (let n = 0; n < 6000; n++) client.ws.send(new Uint8Array(2));
+      assert.deepEqual(await client.whenClosed(), { code: 1008, reason: "policy" });
+      await over(callId);
+    });
+
     it("resumes the flow of a client that pauses when asked", async () => {
       const { client, session, callId } = await call();
       const second = new Uint8Array(32_000).fill(1);

@@ -7,10 +7,11 @@ import { type ClientMessageOf, voiceLimits } from "#contracts/voice_protocol.ts"
 import type { MediaSession, SessionCommand } from "#media/media_session.ts";
 import { audioFromBase64, parseInbound } from "./inbound_message.ts";
 import { audioMsOf, InputPacer, type PacingEvent } from "./input_pacing.ts";
+import { MessageRate } from "./message_rate.ts";
 
 export interface InputListener {
   badMessage(problem: string, ref: string | undefined): void;
-  /** One bad message too many. */
+  /** One bad message too many, or far too many of any kind. */
   abused(): void;
   /** A binary frame in a call that declared itself text-only. */
   audioInTextOnlyCall(): void;
@@ -24,6 +25,7 @@ export class CallInput {
   private readonly session: MediaSession;
   private readonly listener: InputListener;
   private readonly pacer: InputPacer;
+  private readonly rate: MessageRate;
   private badMessages = 0;
   private isTextOnly = false;
 
@@ -31,6 +33,7 @@ export class CallInput {
     this.format = options.format;
     this.session = options.session;
     this.listener = options.listener;
+    this.rate = new MessageRate(options.nowMs);
     this.pacer = new InputPacer(options.nowMs, (bytes, arrivedAtMs) => this.session.audio(bytes, arrivedAtMs));
   }
 
@@ -40,6 +43,11 @@ export class CallInput {
   }
 
   binary(nowMs: number, bytes: Uint8Array): void {
+    if (this.rate.count(nowMs)) this.audio(nowMs, bytes);
+    else this.listener.abused();
+  }
+
+  private audio(nowMs: number, bytes: Uint8Array): void {
     if (this.isTextOnly) {
       this.listener.audioInTextOnlyCall();
       return;
@@ -53,6 +61,10 @@ export class CallInput {
   }
 
   text(nowMs: number, text: string): void {
+    if (!this.rate.count(nowMs)) {
+      this.listener.abused();
+      return;
+    }
     const inbound = parseInbound(text);
     if (inbound.kind === "ignored") return;
     if (inbound.kind === "bad") {
@@ -67,7 +79,7 @@ export class CallInput {
       case "media": {
         const audio = this.isTextOnly ? undefined : audioFromBase64(message.payload);
         if (audio) {
-          this.binary(nowMs, audio);
+          this.audio(nowMs, audio);
           return;
         }
         this.bad(this.isTextOnly ? "Expected no audio in a text-only call" : "Expected base64", "media.payload");
