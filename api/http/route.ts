@@ -49,10 +49,13 @@ export interface RouteSpec<
   query?: Query;
   body?: Body;
   bodyOptions?: JsonBodyOptions;
-  reply: { status: 200 | 201; body: Reply } | { status: 204 };
+  /** What is usually answered. A handler that has another success answer returns a `Response` of its own. */
+  reply: { status: 200 | 201 | 202; body: Reply } | { status: 204 };
   /** Errors beyond the ones that follow from the rest of the declaration. */
   errors?: readonly ErrorCode[];
-  handle(exchange: Exchange<Principal, ParamsOf<Path>, Static<TObject<Query>>, Static<Body>>): Promise<Static<Reply>>;
+  handle(
+    exchange: Exchange<Principal, ParamsOf<Path>, Static<TObject<Query>>, Static<Body>>,
+  ): Promise<Static<Reply> | Response>;
 }
 
 export interface Route {
@@ -78,6 +81,7 @@ export function route<
     const json = bodyValidator && (await readJsonBody(request, spec.bodyOptions));
     const body = (bodyValidator ? bodyValidator.parse(json) : {}) as Static<Body>;
     const reply = await spec.handle({ principal, params: params as ParamsOf<Path>, query, body, request });
+    if (reply instanceof Response) return reply;
     if (spec.reply.status === 204) return new Response(null, { status: 204 });
     return Response.json(reply, { status: spec.reply.status });
   };

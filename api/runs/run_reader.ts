@@ -1,0 +1,68 @@
+/** A run as its clients see it, and its log. */
+import { type Static, Type } from "@sinclair/typebox";
+import { ApiError } from "#contracts/errors.ts";
+import type { LoggedEvent, RunEventPage } from "#contracts/internal_runs.ts";
+import { oneOf } from "#contracts/one_of.ts";
+import { InputRequest, RunError, RunUsage, runStatuses } from "#contracts/run_event.ts";
+import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
+import type { AnySql, Fragment, Sql } from "#store/sql.ts";
+
+const uuid = Type.String({ format: "uuid" });
+const anyObject = Type.Record(Type.String(), Type.Unknown());
+const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()]);
+
+export const Run = Type.Object({
+  id: uuid,
+  status: oneOf(runStatuses),
+  app_id: uuid,
+  workflow_version_id: uuid,
+  session_id: nullableText,
+  user_id: nullableText,
+  trace_id: uuid,
+  input: anyObject,
+  output: nullable(anyObject),
+  error: nullable(RunError),
+  usage: nullable(RunUsage),
+  metadata: anyObject,
+  /** Pending ones. */
+  input_requests: Type.Array(InputRequest),
+  last_event_id: Type.Integer(),
+  created_at: Timestamp,
+  started_at: OptionalTimestamp,
+  ended_at: OptionalTimestamp,
+});
+export type Run = Static<typeof Run>;
+
+/** A run that still works is reported as `awaiting_input` while somebody's answer is pending. */
+export const runColumns = (sql: AnySql) => sql`
+  id, case when status in ('pending', 'running') and exists (
+    select 1 from input_request where run_id = run.id and input_request.status = 'pending') then 'awaiting_input'
+    else status end as status,
+  app_id, workflow_version_id, session_id, user_id, trace_id, input, output, error, usage, metadata,
+  coalesce((
+    select json_agg(json_build_object('id', request.id, 'type', request.type, 'prompt', request.prompt,
+      'params', request.params, 'editable_params', request.editable_params) order by request.created_at, request.id)
+    from input_request request where request.run_id = run.id and request.status = 'pending'), '[]'::json) as input_requests,
+  last_event_id, created_at, started_at, ended_at`;
+
+/** @throws ApiError not_found for a run of another app */
+export async function readRun(sql: Sql, appId: string, runId: string): Promise<Run> {
+  const [run] = await sql<Run[]>`select ${runColumns(sql)} from run where id = ${runId} and app_id = ${appId}`;
+  if (!run) throw new ApiError("not_found");
+  return run;
+}
+
+/** Events after one, ascending. Undefined for a run that does not exist. */
+export async function readEvents(
+  sql: Sql,
+  runId: string,
+  { after, limit, of }: { after: number; limit: number; of?: Fragment },
+): Promise<RunEventPage | undefined> {
+  // The events first: what is committed between the two statements is then behind `last_event_id`, not missing.
+  const events = await sql<LoggedEvent[]>`
+    select id, type, body as json from run_event
+    where run_id = ${runId} and id > ${after} and ${of ?? sql`true`} order by id limit ${limit}`;
+  const [run] = await sql<Omit<RunEventPage, "events">[]>`
+    select status, last_event_id from run where id = ${runId}`;
+  return run && { events, ...run };
+}

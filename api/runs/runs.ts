@@ -1,0 +1,283 @@
+/**
+ * The Runs API of an app, on its own host: start a run and wait for it, leave it in the background or
+ * stream it; read it, list its events, cancel it.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import type { Bus } from "#bus/bus.ts";
+import { ApiError } from "#contracts/errors.ts";
+import { gatewayHeader, runTopic, type StreamGrant, streamGrantType } from "#contracts/internal_runs.ts";
+import { oneOf } from "#contracts/one_of.ts";
+import { isTerminal, runEventTypes, runLimits, runStatuses } from "#contracts/run_event.ts";
+import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { type Route, route } from "#http/route.ts";
+import { equalSecrets } from "#identity/secret.ts";
+import { oneRow, type Sql, selectPage } from "#store/sql.ts";
+import type { HostedAppGuard } from "./hosted_app.ts";
+import { cancelRuns } from "./run_cancel.ts";
+import { createRun, type NewRun } from "./run_creation.ts";
+import { publishCanceled } from "./run_news.ts";
+import { Run, readRun, runColumns } from "./run_reader.ts";
+
+export interface RunRouteDeps {
+  sql: Sql;
+  bus: Bus;
+  now(): Date;
+  hostedApp: HostedAppGuard;
+  /** By which our gateway is known: only it is handed streams. */
+  internalSecret: string;
+  /** How long a request without flags waits for its run, in milliseconds. */
+  syncWaitMs: number;
+}
+
+const name = (what: string) => Type.String({ minLength: 1, maxLength: 200, description: what });
+const NewRunBody = Type.Object(
+  {
+    input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    background: Type.Optional(Type.Boolean()),
+    stream: Type.Optional(Type.Boolean()),
+    session_id: Type.Optional(name("groups runs")),
+    user_id: Type.Optional(name("the end user")),
+    metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    on_disconnect: Type.Optional(oneOf(["continue", "cancel"])),
+    timeout_s: Type.Optional(Type.Number({ minimum: 1, maximum: 30 * 86_400 })),
+  },
+  { additionalProperties: false },
+);
+const OneRun = Type.Object({ data: Run });
+const bodyOptions = { bytesMax: runLimits.inputBytesMax + 64 * 1024 };
+const sortColumns = ["created_at", "started_at", "ended_at", "status"] as const;
+const eventTypes = Type.String({ maxLength: 1000, description: "event types, comma-separated" });
+/** What a cancel waits for a holder that ends the run. */
+const cancelWaitMs = 2000;
+
+export function runRoutes(deps: RunRouteDeps): Route[] {
+  const { sql, now, hostedApp: guard } = deps;
+  const path = "/v1/runs";
+  const pathOfOne = "/v1/runs/{run_id}";
+  return [
+    route({
+      method: "POST",
+      path,
+      summary: "Start a run: waits for it, or background, or stream",
+      guard,
+      body: NewRunBody,
+      bodyOptions,
+      reply: { status: 200, body: OneRun },
+      errors: ["forbidden", "not_found", "conflict", "too_many_requests"],
+      handle: async ({ principal: app, body, request }) => {
+        if (body.background && body.stream) {
+          throw new ApiError("bad_request", { details: { stream: "Expected either background or stream" } });
+        }
+        if (body.stream) requireGateway(request, deps);
+        const { id } = await createRun(deps, app, newRunOf(body, request));
+        if (body.stream)
+          return grant({ run_id: id, after: 0, types: [], cancel_on_disconnect: body.on_disconnect === "cancel" });
+        const waitMs = body.background ? 0 : deps.syncWaitMs;
+        const run = await waitForRun(deps, app.id, id, { waitMs, signal: request.signal });
+        return Response.json({ data: run }, { status: isTerminal(run.status) && !body.background ? 200 : 202 });
+      },
+    }),
+    route({
+      method: "GET",
+      path,
+      summary: "List runs, the newest first",
+      guard,
+      query: {
+        ...pagingQuery,
+        status: Type.Optional(oneOf(runStatuses)),
+        session_id: Type.Optional(Type.String({ maxLength: 200 })),
+        user_id: Type.Optional(Type.String({ maxLength: 200 })),
+      },
+      reply: { status: 200, body: Type.Object({ data: Type.Array(Run), pagination: Pagination }) },
+      handle: async ({ principal: app, query }) => {
+        const page = pageOf(query);
+        const { rows, totalCount } = await selectPage<Run>(sql, {
+          columns: runColumns(sql),
+          from: sql`run`,
+          where: sql`
+            app_id = ${app.id}
+            and ${query.status === undefined ? sql`true` : sql`status = ${query.status}`}
+            and ${query.session_id === undefined ? sql`true` : sql`session_id = ${query.session_id}`}
+            and ${query.user_id === undefined ? sql`true` : sql`user_id = ${query.user_id}`}`,
+          sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
+          page,
+        });
+        return { data: rows, pagination: paginationFor(page, totalCount) };
+      },
+    }),
+    route({
+      method: "GET",
+      path: pathOfOne,
+      summary: "Get a run",
+      guard,
+      reply: { status: 200, body: OneRun },
+      handle: async ({ principal: app, params }) => ({ data: await readRun(sql, app.id, params.run_id) }),
+    }),
+    route({
+      method: "GET",
+      path: "/v1/runs/{run_id}/stream",
+      summary: "Attach to a run's event stream (SSE) after a cursor: Last-Event-ID or starting_after",
+      guard,
+      query: { starting_after: Type.Optional(Type.String({ maxLength: 20 })), types: Type.Optional(eventTypes) },
+      reply: { status: 200, body: Type.Unsafe<unknown>({ description: "text/event-stream" }) },
+      handle: async ({ principal: app, params, query, request }) => {
+        requireGateway(request, deps);
+        const run = await readRun(sql, app.id, params.run_id);
+        const cursor = request.headers.get("last-event-id") ?? query.starting_after;
+        const after = cursorOf(cursor, run.last_event_id);
+        // 204 keeps an EventSource from coming back for ever.
+        if (cursor !== undefined && isTerminal(run.status) && after === run.last_event_id)
+          return new Response(null, { status: 204 });
+        return grant({ run_id: run.id, after, types: typesOf(query.types), cancel_on_disconnect: false });
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/runs/{run_id}/events",
+      summary: "List a run's events, ascending",
+      guard,
+      query: {
+        page: pagingQuery.page,
+        page_size: pagingQuery.page_size,
+        starting_after: Type.Optional(Type.Integer({ minimum: 0 })),
+        types: Type.Optional(eventTypes),
+      },
+      reply: {
+        status: 200,
+        body: Type.Object({
+          data: Type.Array(Type.Unsafe<unknown>({ description: "run event" })),
+          pagination: Pagination,
+        }),
+      },
+      handle: async ({ principal: app, params, query }) => {
+        const run = await readRun(sql, app.id, params.run_id);
+        if ((query.starting_after ?? 0) > run.last_event_id) throw unknownEvent(run.last_event_id);
+        const page = pageOf(query);
+        const types = typesOf(query.types);
+        const where = sql`
+          run_id = ${run.id} and id > ${query.starting_after ?? 0}
+          and ${types.length === 0 ? sql`true` : sql`type = any (${types}::text[])`}`;
+        const { count } = oneRow(
+          await sql<{ count: number }[]>`select count(*)::integer as count from run_event where ${where}`,
+        );
+        const rows = await sql<{ body: string }[]>`
+          select body from run_event where ${where} order by id limit ${page.pageSize} offset ${page.offset}`;
+        return { data: rows.map(({ body }) => JSON.parse(body) as unknown), pagination: paginationFor(page, count) };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/runs/{run_id}/cancel",
+      summary: "Cancel a run; once it is over, canceling changes nothing",
+      guard,
+      body: Type.Object({ reason: Type.Optional(Type.String({ maxLength: 1000 })) }, { additionalProperties: false }),
+      reply: { status: 200, body: OneRun },
+      handle: async ({ principal: app, params, body, request }) => {
+        await readRun(sql, app.id, params.run_id);
+        const canceled = await sql.begin((transaction) =>
+          cancelRuns(transaction, transaction`id = ${params.run_id} and app_id = ${app.id}`, body, now()),
+        );
+        publishCanceled(deps.bus, canceled);
+        const waitMs = canceled.marked.length > 0 ? cancelWaitMs : 0;
+        return { data: await waitForRun(deps, app.id, params.run_id, { waitMs, signal: request.signal }) };
+      },
+    }),
+  ];
+}
+
+function newRunOf(body: Static<typeof NewRunBody>, request: Request): NewRun {
+  const idempotencyKey = request.headers.get("idempotency-key");
+  if (idempotencyKey !== null && (idempotencyKey.length === 0 || idempotencyKey.length > 200)) {
+    throw new ApiError("bad_request", { details: { "Idempotency-Key": "Expected 1 to 200 characters" } });
+  }
+  return {
+    origin: "run",
+    input: body.input ?? {},
+    ...(body.session_id !== undefined && { sessionId: body.session_id }),
+    ...(body.user_id !== undefined && { userId: body.user_id }),
+    ...(body.metadata !== undefined && { metadata: body.metadata }),
+    ...(body.timeout_s !== undefined && { timeoutS: body.timeout_s }),
+    ...(idempotencyKey !== null && { idempotencyKey }),
+  };
+}
+
+/** @throws ApiError bad_request where the request did not come through a gateway, which writes the streams */
+function requireGateway(request: Request, { internalSecret }: Pick<RunRouteDeps, "internalSecret">): void {
+  const shown = request.headers.get(gatewayHeader);
+  if (shown && equalSecrets(shown, internalSecret)) return;
+  throw new ApiError("bad_request", {
+    details: { stream: "Expected a request through the gateway: it serves the streams" },
+  });
+}
+
+function grant(stream: StreamGrant): Response {
+  return new Response(JSON.stringify(stream), { headers: { "content-type": streamGrantType } });
+}
+
+/** @throws ApiError bad_request for an event that the run does not have */
+function cursorOf(text: string | undefined, lastEventId: number): number {
+  if (text === undefined || text === "") return 0;
+  if (text === "latest") return lastEventId;
+  const after = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(after <= lastEventId)) throw unknownEvent(lastEventId);
+  return after;
+}
+
+function unknownEvent(lastEventId: number): ApiError {
+  return new ApiError("bad_request", {
+    details: { starting_after: `Expected an event id of this run: the last one is ${lastEventId}` },
+  });
+}
+
+/** @throws ApiError bad_request for a type that does not exist */
+function typesOf(text: string | undefined): string[] {
+  const types = (text ?? "").split(",").filter((type) => type !== "");
+  const unknown = types.find((type) => !(runEventTypes as readonly string[]).includes(type));
+  if (unknown === undefined) return types;
+  throw new ApiError("bad_request", { details: { types: `Expected event types: ${unknown} is none` } });
+}
+
+/**
+ * The run as soon as it is over or awaits input, at the latest after `waitMs`. It listens before it
+ * looks, so that nothing falls between.
+ */
+export async function waitForRun(
+  { sql, bus }: Pick<RunRouteDeps, "sql" | "bus">,
+  appId: string,
+  runId: string,
+  { waitMs, signal }: { waitMs: number; signal: AbortSignal },
+): Promise<Run> {
+  const rests = (run: Run) => isTerminal(run.status) || run.status === "awaiting_input";
+  if (waitMs === 0) return readRun(sql, appId, runId);
+  let heard: () => void = () => undefined;
+  const unsubscribe = await bus.subscribe(runTopic(runId), () => heard());
+  const untilMs = performance.now() + waitMs;
+  try {
+    for (;;) {
+      const news = new Promise<void>((resolve) => {
+        heard = resolve;
+      });
+      const run = await readRun(sql, appId, runId);
+      const leftMs = untilMs - performance.now();
+      if (rests(run) || leftMs <= 0 || signal.aborted) return run;
+      await Promise.race([news, timeout(Math.min(leftMs, lookAgainMs)), aborted(signal)]);
+    }
+  } finally {
+    await unsubscribe();
+  }
+}
+
+/** Messages over the bus may get lost. */
+const lookAgainMs = 1000;
+
+function timeout(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms).unref();
+  });
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
