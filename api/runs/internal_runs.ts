@@ -1,0 +1,49 @@
+/** The seam to the gateway, run streams: a run's log after a cursor, and the end of an abandoned run. */
+import { Type } from "@sinclair/typebox";
+import type { Bus } from "#bus/bus.ts";
+import { ApiError } from "#contracts/errors.ts";
+import { RunEventPage } from "#contracts/internal_runs.ts";
+import { type Guard, type Route, route } from "#http/route.ts";
+import type { Sql } from "#store/sql.ts";
+import { cancelRuns } from "./run_cancel.ts";
+import { publishCanceled } from "./run_news.ts";
+import { readEvents } from "./run_reader.ts";
+
+const eventsInPageMax = 1000;
+
+export function internalRunRoutes(deps: { sql: Sql; bus: Bus; now(): Date; internal: Guard<undefined> }): Route[] {
+  const { sql, bus, now, internal: guard } = deps;
+  return [
+    route({
+      method: "GET",
+      path: "/internal/runs/{run_id}/events",
+      summary: "A run's events after one, ascending, as they are sent",
+      guard,
+      query: {
+        after: Type.Integer({ minimum: 0 }),
+        limit: Type.Integer({ minimum: 1, maximum: eventsInPageMax }),
+      },
+      reply: { status: 200, body: RunEventPage },
+      handle: async ({ params, query }) => {
+        const page = await readEvents(sql, params.run_id, query);
+        if (!page) throw new ApiError("not_found");
+        return page;
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/internal/runs/{run_id}/abandon",
+      summary: "The client that the run was for is gone (on_disconnect: cancel)",
+      guard,
+      reply: { status: 204 },
+      handle: async ({ params }) => {
+        const by = { reason: "The client disconnected" };
+        const canceled = await sql.begin((transaction) =>
+          cancelRuns(transaction, transaction`id = ${params.run_id}`, by, now()),
+        );
+        publishCanceled(bus, canceled);
+        return {};
+      },
+    }),
+  ];
+}

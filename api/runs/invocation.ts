@@ -1,0 +1,83 @@
+/**
+ * An app as one function: `POST /` on its host. A body with `input`, `execution_mode` or `callbacks`
+ * is the envelope, any other object is the workflow's input as it is. It answers the output, bare; or
+ * 202 at once, with the result going to callbacks.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import { ApiError, errorCatalogue } from "#contracts/errors.ts";
+import { oneOf } from "#contracts/one_of.ts";
+import { runLimits } from "#contracts/run_event.ts";
+import { type Route, route } from "#http/route.ts";
+import { validatorFor } from "#http/validation.ts";
+import { type CallbackRules, Callbacks, prepareCallbacks } from "./callbacks.ts";
+import { createRun } from "./run_creation.ts";
+import { type RunRouteDeps, waitForRun } from "./runs.ts";
+
+const Envelope = Type.Object(
+  {
+    input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    execution_mode: Type.Optional(oneOf(["sync", "async"])),
+    callbacks: Type.Optional(Callbacks),
+    session_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    user_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  },
+  { additionalProperties: false },
+);
+const envelope = validatorFor(Envelope);
+const AnyObject = Type.Record(Type.String(), Type.Unknown());
+
+export interface InvocationDeps extends RunRouteDeps {
+  callbackRules: CallbackRules;
+}
+
+export function invocationRoutes(deps: InvocationDeps): Route[] {
+  return [
+    route({
+      method: "POST",
+      path: "/",
+      summary: "Invoke the app: its output, or 202 with callbacks later",
+      guard: deps.hostedApp,
+      body: AnyObject,
+      bodyOptions: { bytesMax: runLimits.inputBytesMax + 64 * 1024 },
+      reply: { status: 200, body: AnyObject },
+      errors: ["forbidden", "not_found", "conflict", "too_many_requests"],
+      handle: async ({ principal: app, body, request }) => {
+        const { input = {}, execution_mode, callbacks, session_id, user_id, metadata } = envelopeOf(body);
+        if (callbacks !== undefined && execution_mode !== "async") {
+          throw new ApiError("bad_request", { details: { callbacks: "Expected execution_mode async with callbacks" } });
+        }
+        const prepared = callbacks ? await prepareCallbacks(callbacks, deps.callbackRules) : undefined;
+        const idempotencyKey = request.headers.get("idempotency-key") ?? undefined;
+        const { id } = await createRun(deps, app, {
+          origin: "invocation",
+          input,
+          ...(session_id !== undefined && { sessionId: session_id }),
+          ...(user_id !== undefined && { userId: user_id }),
+          ...(metadata !== undefined && { metadata }),
+          ...(prepared && { callbacks: prepared }),
+          ...(idempotencyKey && { idempotencyKey: idempotencyKey.slice(0, 200) }),
+        });
+        if (execution_mode === "async") return Response.json({ id, status: "accepted" }, { status: 202 });
+        const run = await waitForRun(deps, app.id, id, { waitMs: deps.syncWaitMs, signal: request.signal });
+        if (run.status === "succeeded") return run.output ?? {};
+        if (run.status === "failed") return failed(run.error?.message ?? "The run failed");
+        if (run.status === "canceled") return failed("The run was canceled");
+        return Response.json({ data: run }, { status: 202 });
+      },
+    }),
+  ];
+}
+
+function envelopeOf(body: Record<string, unknown>): Static<typeof Envelope> {
+  const { input } = body;
+  const isObject = input !== null && typeof input === "object" && !Array.isArray(input);
+  const isEnvelope = "execution_mode" in body || "callbacks" in body || isObject;
+  return isEnvelope ? envelope.parse(body) : { input: body };
+}
+
+/** The envelope of a failure that is the workflow's own, with what it says. */
+function failed(message: string): Response {
+  const { status, message: text } = errorCatalogue.internal_error;
+  return Response.json({ error: { code: "internal_error", message: text, details: { run: message } } }, { status });
+}

@@ -1,0 +1,36 @@
+/**
+ * An app's host through the management API: `/v1/apps/{app_id}/invoke` and everything below it, any
+ * method, with a personal access token. What the app's host answers is answered, streams included.
+ */
+import { ApiError } from "#contracts/errors.ts";
+import { isUuid } from "#contracts/secrets.ts";
+import type { Fetch } from "#http/service.ts";
+import type { ApiDeps } from "#identity/api_deps.ts";
+import { findApp } from "./apps.ts";
+import type { HostedAppGuard } from "./hosted_app.ts";
+
+const proxied = /^\/v1\/apps\/([^/]+)\/invoke(\/.*)?$/;
+
+export interface InvocationProxyDeps extends ApiDeps {
+  appDomain: string;
+  hostedApp: HostedAppGuard;
+  /** The service of app hosts. */
+  appService: Fetch;
+}
+
+/** Whether a path of the management API belongs to an app. */
+export function isInvocation(path: string): boolean {
+  return proxied.test(path);
+}
+
+/** @throws ApiError as every endpoint of the management API does */
+export async function forwardInvocation(deps: InvocationProxyDeps, request: Request): Promise<Response> {
+  const url = new URL(request.url);
+  const [, appId = "", path = "/"] = proxied.exec(url.pathname) ?? [];
+  const caller = await deps.personalAccessToken.check(request);
+  if (!isUuid(appId)) throw new ApiError("not_found");
+  await findApp(deps, caller, appId);
+  const inner = new Request(new URL(path + url.search, url), request);
+  deps.hostedApp.admit(inner, appId);
+  return deps.appService(inner);
+}
