@@ -63,7 +63,7 @@ const portAttemptsMax = 5;
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { logger } = options;
   const dataDir = makeDataDir(options.dataDir);
-  const account = postgresAccount();
+  const account = postgresAccount(join(dataDir, "postgres"));
   const binaries = postgresBinaries(account);
   const password = readPassword(dataDir);
   const cluster = ensureCluster(account, binaries, postgresHome(account, dataDir), password);

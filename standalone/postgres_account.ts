@@ -6,7 +6,7 @@
  * to it. What it cannot reach is placed under `/var/lib/frontdesk` instead.
  */
 import { execFileSync, spawnSync } from "node:child_process";
-import { chownSync, mkdirSync, readFileSync } from "node:fs";
+import { chownSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { userInfo } from "node:os";
 
 /** What `spawn` needs to run a child under the account; empty: as ourselves. */
@@ -21,13 +21,16 @@ export const sharedFolder = "/var/lib/frontdesk";
 const accountName = "postgres";
 
 /**
- * The account that Postgres runs under: ourselves, or `postgres` when we are root. The account is
- * made when the machine has none; where that is impossible `nobody` serves.
+ * The account that Postgres runs under: ourselves; when we are root, the owner of the `home` that an
+ * earlier start made, or else `postgres`. The account is made when the machine has none; where that
+ * is impossible `nobody` serves.
  *
  * @throws Error when we are root and the machine has no unprivileged account at all
  */
-export function postgresAccount(): PostgresAccount {
+export function postgresAccount(home: string): PostgresAccount {
   if (process.platform === "win32" || userInfo().uid !== 0) return {};
+  const owner = statSync(home, { throwIfNoEntry: false });
+  if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
   const account = lookUpAccount(accountName) ?? createAccount() ?? lookUpAccount("nobody");
   if (!account) throw new Error("Cannot run Postgres as root: expected an account named postgres or nobody.");
   return account;
