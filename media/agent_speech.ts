@@ -30,6 +30,7 @@ export interface AgentSpeechHost {
   onSpeaking(): void;
   /** The job is over: heard to its end or without a sound. */
   onDone(leaves: boolean): void;
+  onFault(cause: unknown): void;
 }
 
 export interface AgentSpeechOptions {
@@ -121,15 +122,23 @@ export class AgentSpeech {
       item: this.#newItem(),
     };
     this.#job = running;
-    void run(this.#hooksFor(running, extra), running.abort.signal).then(() => {
-      if (running.abort.signal.aborted) return;
-      running.isGenerated = true;
-      if (running.held) return this.#flushInto(running.cut?.rest);
-      this.#flushResampler();
-      this.#finishText(running);
-      this.#playout.finish();
-      this.pump(this.#host.nowMs());
-    });
+    run(this.#hooksFor(running, extra), running.abort.signal)
+      .then(() => this.#generated(running))
+      .catch((cause) => this.#host.onFault(cause));
+  }
+
+  /** The pipeline has given all that it has. */
+  #generated(job: RunningJob): void {
+    if (job.abort.signal.aborted) return;
+    job.isGenerated = true;
+    if (job.held) {
+      this.#flushInto(job.cut?.rest);
+      return;
+    }
+    this.#flushResampler();
+    this.#finishText(job);
+    this.#playout.finish();
+    this.pump(this.#host.nowMs());
   }
 
   #newItem(): SpokenItem {

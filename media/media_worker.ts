@@ -20,7 +20,16 @@ if (!parentPort) throw new Error("Cannot run media_worker.ts by itself: it is st
 const port = parentPort;
 const { vad } = workerData as ThreadSettings;
 const scheduler = createScheduler();
-const deps: SessionDeps = { scheduler, stages: { stt: createStt, llm: createLlm, tts: createTts }, vad };
+const deps: SessionDeps = {
+  scheduler,
+  stages: { stt: createStt, llm: createLlm, tts: createTts },
+  vad,
+  onFault(callId, cause) {
+    const fault: FromThreadObjects["fault"] = { callId, cause: cause instanceof Error ? cause : String(cause) };
+    outbox.object(fromThread.fault, 0, fault);
+    flushSoon();
+  },
+};
 
 interface Seat {
   session: MediaSession;

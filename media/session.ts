@@ -37,6 +37,8 @@ export interface SessionDeps {
   scheduler: Scheduler;
   stages: StageFactories;
   vad: VadEngine;
+  /** A session broke an invariant: it ended with `internal_error`, all others go on. */
+  onFault?: (callId: string, cause: unknown) => void;
 }
 
 /**
@@ -88,6 +90,7 @@ class Session implements MediaSession {
   readonly #spec: SessionSpec;
   readonly #sink: SessionSink;
   readonly #scheduler: Scheduler;
+  readonly #onFault: (cause: unknown) => void;
   readonly #stages: Stages;
   readonly #codecs: CodecPair;
   readonly #caller: CallerAudio;
@@ -117,6 +120,7 @@ class Session implements MediaSession {
     this.#spec = spec;
     this.#sink = sink;
     this.#scheduler = deps.scheduler;
+    this.#onFault = (cause) => deps.onFault?.(spec.callId, cause);
     this.#startedMs = deps.scheduler.nowMs();
     this.#arrivedAtMs = this.#startedMs;
     this.#usageDueMs = this.#startedMs + voiceLimits.usageIntervalS * 1000;
@@ -152,6 +156,7 @@ class Session implements MediaSession {
         send: (message) => this.#send(message),
         onSpeaking: () => this.#dispatch({ type: "agent_speaking" }),
         onDone: (leaves) => this.#dispatch({ type: "agent_done", leaves }),
+        onFault: (cause) => this.#fault(cause),
       },
       sink,
       this.#log,
@@ -169,12 +174,31 @@ class Session implements MediaSession {
       this.#log,
     );
     for (const { role, text } of spec.initialMessages) this.#log.remember({ role, text });
-    this.#stopBeat = deps.scheduler.onBeat((nowMs) => this.#beat(nowMs));
+    this.#stopBeat = deps.scheduler.onBeat((nowMs) => this.#guarded(() => this.#beat(nowMs)));
+  }
+
+  /** A fault ends this call alone. */
+  #guarded(run: () => void): void {
+    if (this.#isEnding) return;
+    try {
+      run();
+    } catch (cause) {
+      this.#fault(cause);
+    }
+  }
+
+  #fault(cause: unknown): void {
+    this.#onFault(cause);
+    this.end("error", "internal_error");
+  }
+
+  begin(): void {
+    this.#guarded(() => this.#greet());
   }
 
   /** First words: what is not available, and the welcome. */
-  begin(): void {
-    if (this.#hasBegun || this.#isEnding) return;
+  #greet(): void {
+    if (this.#hasBegun) return;
     this.#hasBegun = true;
     this.#send({ type: "state", state: "initializing" });
     for (const field of this.#spec.config.not_available) {
@@ -186,8 +210,11 @@ class Session implements MediaSession {
   }
 
   audio(bytes: Uint8Array, arrivedAtMs: number): void {
-    if (this.#isEnding) return;
-    this.begin();
+    this.#guarded(() => this.#hear(bytes, arrivedAtMs));
+  }
+
+  #hear(bytes: Uint8Array, arrivedAtMs: number): void {
+    this.#greet();
     this.#arrivedAtMs = arrivedAtMs;
     const durationMs = this.#caller.hear(bytes, this.#isMuted, this.#scheduler.nowMs());
     this.#log.count((usage) => {
@@ -196,9 +223,12 @@ class Session implements MediaSession {
   }
 
   command(command: SessionCommand): void {
-    if (this.#isEnding) return;
+    this.#guarded(() => this.#obey(command));
+  }
+
+  #obey(command: SessionCommand): void {
     // A client that is text-only from the start gets its welcome as text.
-    if (command.type !== "start") this.begin();
+    if (command.type !== "start") this.#greet();
     const nowMs = this.#scheduler.nowMs();
     this.#arrivedAtMs = nowMs;
     switch (command.type) {
@@ -257,19 +287,23 @@ class Session implements MediaSession {
   }
 
   pause(): void {
-    if (this.#isEnded || this.#isPaused) return;
-    this.#isPaused = true;
-    this.#speech.pause();
-    this.#dispatch({ type: "paused" });
+    this.#guarded(() => {
+      if (this.#isPaused) return;
+      this.#isPaused = true;
+      this.#speech.pause();
+      this.#dispatch({ type: "paused" });
+    });
   }
 
   resume(): void {
-    if (this.#isEnded || !this.#isPaused) return;
-    this.#isPaused = false;
-    const nowMs = this.#scheduler.nowMs();
-    this.#caller.linkIsBack(nowMs);
-    this.#dispatch({ type: "resumed" });
-    this.#speech.resume(nowMs);
+    this.#guarded(() => {
+      if (!this.#isPaused) return;
+      this.#isPaused = false;
+      const nowMs = this.#scheduler.nowMs();
+      this.#caller.linkIsBack(nowMs);
+      this.#dispatch({ type: "resumed" });
+      this.#speech.resume(nowMs);
+    });
   }
 
   end(reason: EndReason, errorCode?: string): void {
@@ -378,7 +412,8 @@ class Session implements MediaSession {
   #recognize({ turn, startMs, endMs, waitedMs }: Extract<Effect, { do: "recognize" }>): void {
     const audio = this.#caller.takeUtterance(endMs);
     const endedAtMs = this.#arrivedAtMs;
-    void this.#callerTurns.recognize({ turn, audio, speechMs: endMs - startMs, waitedMs, endedAtMs });
+    const spoken = { turn, audio, speechMs: endMs - startMs, waitedMs, endedAtMs };
+    this.#callerTurns.recognize(spoken).catch((cause) => this.#fault(cause));
   }
 
   #beginReply({ turn, input }: Extract<Job, { is: "reply" }>): void {

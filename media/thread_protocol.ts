@@ -7,7 +7,7 @@ import type { VadEngine } from "./vad/vad.ts";
 /** To the media thread. The value of `audio` is its arrival, that of `unsent` milliseconds. */
 export const toThread = { open: 1, audio: 2, command: 3, unsent: 4, pause: 5, resume: 6, end: 7 } as const;
 /** From the media thread. The value of `audio` is its duration in milliseconds. */
-export const fromThread = { audio: 1, message: 2, record: 3, ended: 4 } as const;
+export const fromThread = { audio: 1, message: 2, record: 3, ended: 4, fault: 5 } as const;
 
 /** Objects of the records, by kind. */
 export interface ToThreadObjects {
@@ -19,6 +19,8 @@ export interface FromThreadObjects {
   message: SessionMessage;
   record: Omit<CallProgress, "call_id">;
   ended: { end: CallEnd; usage: Usage };
+  /** A session broke an invariant; its end follows. */
+  fault: { callId: string; cause: unknown };
 }
 
 /** Given to a media thread when it starts; it answers `"ready"` once everything is loaded, and then only batches. */

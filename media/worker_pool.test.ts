@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Worker } from "node:worker_threads";
 import { type AudioFormat, audioFormatFor } from "#contracts/audio_format.ts";
 import type { CallEnd } from "#contracts/call_record.ts";
 import { completeConfig, type VoiceAgentConfig } from "#contracts/voice_agent.ts";
@@ -104,24 +105,42 @@ describe("worker pool", () => {
     assert.equal((await call.ended()).end.reason, "drained");
   });
 
-  it("ends the calls of a crashed thread with media_thread_lost and goes on with a new thread", async () => {
-    let lost: () => void = () => {};
-    const isLost = new Promise<void>((resolve) => {
+  it("ends the calls of a lost thread with media_thread_lost and goes on with a new thread", async () => {
+    const workers: Worker[] = [];
+    const onWorker = (worker: Worker) => workers.push(worker);
+    process.on("worker", onWorker);
+    let lost: (fields: object) => void = () => {};
+    const isLost = new Promise<object>((resolve) => {
       lost = resolve;
     });
-    const pool = await startWorkerPool({ threads: 2, logger: { warn: () => lost() } });
+    const pool = await startWorkerPool({ threads: 2, logger: { warn: (fields) => lost(fields) } });
     try {
       const [one, two] = [openCall(pool), openCall(pool)];
       await Promise.all([one.sent("state"), two.sent("state")]);
-      // A command that no session can read is a broken invariant of ours: it takes the thread down.
-      one.session.command(null as never);
+      await workers[0]?.terminate();
       const { end } = await one.ended();
       assert.deepEqual([end.reason, end.error_code], ["error", "media_thread_lost"]);
-      await isLost;
+      assert.deepEqual(await isLost, { err: undefined, calls: 1, replaced: true });
       two.session.command({ type: "user_message", text: "Well?" });
       await two.sent("agent_speech_done", 2);
       const three = openCall(pool);
       await three.sent("agent_speech_done");
+    } finally {
+      process.off("worker", onWorker);
+      await pool.close();
+    }
+  });
+
+  it("ends only the call that broke an invariant", async () => {
+    const faults: object[] = [];
+    const pool = await startWorkerPool({ threads: 1, logger: { warn: (fields) => faults.push(fields) } });
+    try {
+      const [one, two] = [openCall(pool), openCall(pool)];
+      one.session.command(null as never);
+      const { end } = await one.ended();
+      assert.deepEqual([end.reason, end.error_code], ["error", "internal_error"]);
+      assert.equal(faults.length, 1);
+      await two.sent("agent_speech_done");
     } finally {
       await pool.close();
     }

@@ -79,8 +79,13 @@ class WorkerPool implements MediaHost {
   }
 
   #newThread(): MediaThread {
-    const thread = new MediaThread({ vad: this.#options.vad ?? "energy" }, (lostCalls, cause) =>
-      this.#replace(thread, lostCalls, cause),
+    const thread: MediaThread = new MediaThread(
+      { vad: this.#options.vad ?? "energy" },
+      {
+        lost: (calls, cause) => this.#replace(thread, calls, cause),
+        fault: ({ callId, cause }) =>
+          this.#options.logger?.warn({ call_id: callId, err: cause }, "call ended by a fault"),
+      },
     );
     thread.ready.then(
       () => {
@@ -127,6 +132,12 @@ interface Call {
   hasOverrun: boolean;
 }
 
+interface ThreadEvents {
+  /** The thread is gone, and the calls that it had with it. */
+  lost(calls: number, cause: unknown): void;
+  fault(fault: FromThreadObjects["fault"]): void;
+}
+
 class MediaThread {
   readonly ready: Promise<void>;
   isReady = false;
@@ -140,7 +151,10 @@ class MediaThread {
   #isFlushDue = false;
   #isGone = false;
 
-  constructor(settings: ThreadSettings, onLost: (calls: number, cause: unknown) => void) {
+  readonly #events: ThreadEvents;
+
+  constructor(settings: ThreadSettings, events: ThreadEvents) {
+    this.#events = events;
     this.#worker = startTypescriptWorker(new URL("./media_worker.ts", import.meta.url), { workerData: settings });
     let failure: unknown;
     this.#exited = new Promise((resolve) => {
@@ -149,7 +163,7 @@ class MediaThread {
         this.#isGone = true;
         const lostCalls = this.#calls.size;
         this.#endLostCalls();
-        onLost(lostCalls, failure);
+        events.lost(lostCalls, failure);
         resolve();
       });
     });
@@ -230,6 +244,7 @@ class MediaThread {
   #take(batch: Batch): void {
     this.#underWayBytes -= batch.handledBytes;
     readBatch(batch, (kind, id, value, bytes, object) => {
+      if (kind === fromThread.fault) this.#events.fault(object as FromThreadObjects["fault"]);
       const call = this.#calls.get(id);
       if (!call) return;
       if (kind === fromThread.audio) call.sink.audio(bytes, value);
