@@ -3,6 +3,9 @@ import pino from "pino";
 import type { Logger } from "#http/logger.ts";
 import { type ApiConfig, ConfigError, readApiConfig } from "./config.ts";
 
+/** A terminal's Ctrl-C comes twice, directly and through npm: within this it is one. */
+const sameSignalMs = 500;
+
 /**
  * Reads the configuration, starts the role, and closes it on SIGINT or SIGTERM; a second signal
  * ends the process at once.
@@ -16,7 +19,11 @@ export async function runRole(
   try {
     const role = await start(config, logger);
     let signals = 0;
+    let lastAtMs = Number.NEGATIVE_INFINITY;
     const end = () => {
+      const repeated = performance.now() - lastAtMs < sameSignalMs;
+      lastAtMs = performance.now();
+      if (repeated) return;
       signals += 1;
       if (signals > 1) process.exit(1);
       role.close().then(

@@ -5,6 +5,9 @@ import { startWorkerPool } from "#media/worker_pool.ts";
 import { ConfigError, type GatewayConfig, loadGatewayConfig } from "./config.ts";
 import { startGateway } from "./gateway.ts";
 
+/** A terminal's Ctrl-C comes twice, directly and through npm: within this it is one. */
+const sameSignalMs = 500;
+
 async function main(config: GatewayConfig): Promise<void> {
   const logger = pino({ name: "gateway" });
   const bus = await openBus({ redisUrl: config.redisUrl });
@@ -12,7 +15,11 @@ async function main(config: GatewayConfig): Promise<void> {
   const gateway = await startGateway({ config, bus, media, logger });
 
   let asked = 0;
+  let askedAtMs = Number.NEGATIVE_INFINITY;
   const stop = async () => {
+    const repeated = performance.now() - askedAtMs < sameSignalMs;
+    askedAtMs = performance.now();
+    if (repeated) return;
     asked += 1;
     // Asked again: no more waiting for calls. A third time: whatever hangs is left.
     if (asked > 2) process.exit(1);
