@@ -85,7 +85,12 @@ for (const transport of ["uws", "ws"] as const) {
     it("passes on method, path, query, headers and body, and answers with the api's answer", async () => {
       const answer = await fetch(`${url}/v1/things?a=1&b=%20`, {
         method: "PUT",
-        headers: { authorization: "Bearer x", "x-forwarded-for": "6.6.6.6", "x-thing": "y" },
+        headers: {
+          authorization: "Bearer x",
+          "x-forwarded-for": "6.6.6.6",
+          "x-thing": "y",
+          "x-frontdesk-gateway": "guess",
+        },
         body: "content",
       });
       assert.equal(answer.status, 207);
@@ -94,6 +99,7 @@ for (const transport of ["uws", "ws"] as const) {
       const headers = api.requests.at(-1)?.headers;
       assert.equal(headers?.authorization, "Bearer x");
       assert.equal(headers?.["x-thing"], "y");
+      assert.equal(headers?.["x-frontdesk-gateway"], undefined);
       assert.equal(headers?.["x-forwarded-for"], "127.0.0.1");
       assert.equal(headers?.["x-forwarded-proto"], "https");
       assert.equal(headers?.["x-forwarded-host"], `127.0.0.1:${test.gateway.port}`);

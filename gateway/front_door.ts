@@ -5,6 +5,7 @@
 import { Readable } from "node:stream";
 import { type Dispatcher, Pool } from "undici";
 import { type ErrorCode, errorCatalogue } from "#contracts/errors.ts";
+import { gatewayHeader } from "#contracts/internal_runs.ts";
 import type { Log } from "./log.ts";
 import type { HttpRequest, HttpResponse, ResponseHeaders } from "./transport/transport.ts";
 
@@ -27,6 +28,11 @@ const hopByHop = new Set([
   "upgrade",
   "expect",
 ]);
+
+/** What a client may not claim: who it is for the next hop, and that it is a gateway. */
+function isClaim(name: string): boolean {
+  return name === "forwarded" || name.startsWith("x-forwarded-") || name === gatewayHeader;
+}
 
 class BodyTooLargeError extends Error {}
 
@@ -87,13 +93,13 @@ export function isInternal(path: string): boolean {
   return segments[0] === "internal";
 }
 
-/** The request's headers without hop-by-hop ones, and who it comes from. A client's own X-Forwarded-* is not believed. */
+/** The request's headers without hop-by-hop ones and claims, and who it really comes from. */
 function forwardedHeaders(request: HttpRequest, proto: string): Record<string, string> {
   const dropped = new Set(hopByHop);
   for (const name of (request.headers.connection ?? "").split(",")) dropped.add(name.trim().toLowerCase());
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.headers)) {
-    if (!dropped.has(name) && !name.startsWith("x-forwarded-") && name !== "forwarded") headers[name] = value;
+    if (!dropped.has(name) && !isClaim(name)) headers[name] = value;
   }
   headers["x-forwarded-for"] = request.remoteAddress;
   headers["x-forwarded-proto"] = proto;
