@@ -14,7 +14,7 @@ export function queryReaderFor<S extends TObject>(schema: S): (request: Request)
         if (fields.has(name)) throw new ApiError("bad_request", { details: { [name]: "Expected one value" } });
         if (text.includes("\0"))
           throw new ApiError("bad_request", { details: { [name]: "Expected text without U+0000" } });
-        fields.set(name, valueOf(text, schema.properties[name]?.type));
+        fields.set(name, typedValue(text, schema.properties[name]?.type));
       }
     }
     return validator.parse(Object.fromEntries(fields));
@@ -22,7 +22,7 @@ export function queryReaderFor<S extends TObject>(schema: S): (request: Request)
 }
 
 /** Text that does not fit its type stays text, so that the validator names the expectation. */
-function valueOf(text: string, type: string | undefined): unknown {
+function typedValue(text: string, type: string | undefined): unknown {
   if ((type === "integer" && /^-?\d{1,30}$/.test(text)) || (type === "number" && /^-?\d{1,30}(\.\d+)?$/.test(text))) {
     return Number(text);
   }
