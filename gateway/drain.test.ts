@@ -45,6 +45,30 @@ for (const transport of ["uws", "ws"] as const) {
       });
     });
 
+    it("waits for an upgrade that was under way, and tells that call the deadline too", async () => {
+      await running(120, async (test) => {
+        const { url } = await test.reserve();
+        let goOn: () => void = () => {};
+        const opening = new Promise<void>((isOpening) => {
+          test.api.onOpen = () => {
+            isOpening();
+            return new Promise((resolve) => {
+              goOn = resolve;
+            });
+          };
+        });
+        const connecting = CallClient.call(url);
+        await opening;
+        const drained = test.gateway.drain();
+        goOn();
+        const client = await connecting;
+        await client.message("draining");
+        client.ws.close();
+        await drained;
+        assert.equal(test.gateway.slotsInUse(), 0);
+      });
+    });
+
     it("ends the calls that are left at the deadline with drained and 1001", async () => {
       await running(0, async (test) => {
         const { callId, url } = await test.reserve();

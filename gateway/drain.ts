@@ -13,13 +13,22 @@ export interface Drain {
   begin(): Promise<void>;
 }
 
-export function createDrain(deps: { registry: CallRegistry; timeoutMs: number; onBegin(): void }): Drain {
+export interface DrainDeps {
+  registry: CallRegistry;
+  timeoutMs: number;
+  onBegin(): void;
+  /** Resolves when the upgrades that were under way are answered. */
+  settled(): Promise<void>;
+}
+
+export function createDrain(deps: DrainDeps): Drain {
   let running: Promise<void> | undefined;
 
   async function drain(): Promise<void> {
     const { registry, timeoutMs } = deps;
     deps.onBegin();
     registry.drain(new Date(Date.now() + timeoutMs));
+    await deps.settled();
     if (await isEmptyWithin(registry, timeoutMs)) return;
     registry.endAll("drained");
     await isEmptyWithin(registry, goodbyeMsMax);

@@ -88,12 +88,14 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const drain = createDrain({
     registry,
     timeoutMs: config.drainTimeoutS * 1000,
+    settled: () => admission.settled(),
     onBegin: () => {
       log.info({ calls: registry.size, deadline_s: config.drainTimeoutS }, "draining");
       void reportCapacity();
     },
   });
 
+  let closing: Promise<void> | undefined;
   // Known once the port is; no call begins before.
   let gatewayPublicUrl = config.gatewayPublicUrl ?? config.publicUrl ?? "";
   const admission = createAdmission({
@@ -105,7 +107,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     reporter,
     metrics,
     log,
-    isDraining: () => drain.isDraining,
+    isDraining: () => drain.isDraining || closing !== undefined,
     nowMs: clock.nowMs,
     random: Math.random,
     call: {
@@ -170,11 +172,12 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   void reportCapacity();
   log.info({ url, transport: transport.name, slots: slots.total, gateway_id: config.gatewayId }, "gateway listens");
 
-  let closing: Promise<void> | undefined;
   async function close(): Promise<void> {
     stopCapacity();
+    const late = new Promise((resolve) => setTimeout(resolve, closeMsMax).unref());
+    await Promise.race([admission.settled(), late]);
     registry.endAll("drained", { close: "restart" });
-    await Promise.race([registry.whenEmpty(), new Promise((resolve) => setTimeout(resolve, closeMsMax).unref())]);
+    await Promise.race([registry.whenEmpty(), late]);
     await transport.close();
     await unsubscribe().catch(() => undefined);
     await reporter.stop(closeMsMax);

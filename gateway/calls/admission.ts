@@ -45,6 +45,8 @@ export interface Admission {
   upgrade(upgrade: UpgradeRequest): Promise<void>;
   /** `GET` without Upgrade: browsers cannot see why an upgrade was refused. */
   preflight(path: string, response: HttpResponse): Promise<void>;
+  /** Resolves when no upgrade is under way that was asked for before. */
+  settled(): Promise<void>;
 }
 
 /** A refusal on the way to a call. */
@@ -56,7 +58,7 @@ export function createAdmission(deps: AdmissionDeps): Admission {
   const { api, bus, log, metrics, registry, reporter, slots } = deps;
 
   function refuse(upgrade: UpgradeRequest, { code }: Refusal): void {
-    metrics.refused(code);
+    if (!upgrade.head.signal.aborted) metrics.refused(code);
     upgrade.refuse(refusals[code], headersFor(code), JSON.stringify({ code }));
   }
 
@@ -146,6 +148,7 @@ export function createAdmission(deps: AdmissionDeps): Admission {
     if (!socket) return false;
     events.socket = socket;
     call.start(socket);
+    registry.tellDeadline(call);
     return true;
   }
 
@@ -168,20 +171,32 @@ export function createAdmission(deps: AdmissionDeps): Admission {
     return undefined;
   }
 
+  async function answer(upgrade: UpgradeRequest): Promise<void> {
+    const path = parseCallPath(upgrade.head.path);
+    if (!path) return refuse(upgrade, { code: "not_found" });
+    try {
+      const refusal =
+        path.kind === "resume"
+          ? resume(upgrade, path.callId, path.token)
+          : await admit(upgrade, path.callId, path.secret);
+      if (refusal) refuse(upgrade, refusal);
+    } catch (error) {
+      log.warn({ err: error, call_id: path.callId }, "cannot admit a call");
+      refuse(upgrade, { code: "unavailable" });
+    }
+  }
+
+  const underWay = new Set<Promise<void>>();
+
   return {
     async upgrade(upgrade) {
-      const path = parseCallPath(upgrade.head.path);
-      if (!path) return refuse(upgrade, { code: "not_found" });
-      try {
-        const refusal =
-          path.kind === "resume"
-            ? resume(upgrade, path.callId, path.token)
-            : await admit(upgrade, path.callId, path.secret);
-        if (refusal) refuse(upgrade, refusal);
-      } catch (error) {
-        log.warn({ err: error, call_id: path.callId }, "cannot admit a call");
-        refuse(upgrade, { code: "unavailable" });
-      }
+      const answering = answer(upgrade);
+      underWay.add(answering);
+      await answering.finally(() => underWay.delete(answering));
+    },
+
+    async settled() {
+      await Promise.allSettled([...underWay]);
     },
 
     async preflight(path, response) {

@@ -15,6 +15,7 @@ export class CallRegistry {
   private readonly calls = new Map<string, Call>();
   private readonly endedLately = new Map<string, ResumeToken>();
   private readonly stopTimers: readonly (() => void)[];
+  private deadline: Date | undefined;
   private readonly waitingForNone: (() => void)[] = [];
 
   constructor(clock: Clock) {
@@ -55,9 +56,15 @@ export class CallRegistry {
     for (const resolve of this.waitingForNone.splice(0)) resolve();
   }
 
-  /** Tells every call that this process goes away. */
+  /** Tells every call that this process goes away, and each that is still beginning when it has begun. */
   drain(deadline: Date): void {
+    this.deadline = deadline;
     for (const call of [...this.calls.values()]) call.drain(deadline);
+  }
+
+  /** For a call that was admitted before a drain and begins after it. */
+  tellDeadline(call: Call): void {
+    if (this.deadline) call.drain(this.deadline);
   }
 
   endAll(reason: EndReason, options: Parameters<Call["end"]>[1] = {}): void {
