@@ -14,7 +14,7 @@ export function createEchoModel(settings: ModelSettings, deps: WaitDeps = realWa
       if (!(await waitFor(deps, options.delay_ms, signal))) return;
       const heard = request.history.findLast((item) => item.role === "user");
       if (!heard) return;
-      if (heard.audio) yield { kind: "audio", audio: heard.audio, text: heard.text };
+      if (heard.audio) yield { kind: "audio", audio: heard.audio, text: heard.text || "(speech)" };
       else if (heard.text) yield { kind: "text", text: heard.text };
       const tokens = countTokens(heard.text);
       yield { kind: "usage", prompt: tokens, completion: tokens, cached: 0 };

@@ -1,0 +1,122 @@
+/**
+ * Tools of Model Context Protocol servers: Streamable HTTP, with SSE for older servers. The SDK is
+ * loaded on first use. Every connection passes the address guard; redirects are not followed.
+ */
+import { fetch as undiciFetch } from "undici";
+import { AddressRefusedError } from "./address_guard.ts";
+import type { GuardedHttp } from "./guarded_http.ts";
+
+const connectTimeoutMs = 5000;
+const toolsMax = 500;
+
+export interface McpServer {
+  url: string;
+  headers?: Readonly<Record<string, string>>;
+}
+
+export interface McpTool {
+  name: string;
+  description: string;
+  /** JSON Schema of the arguments object. */
+  parameters: Record<string, unknown>;
+}
+
+export interface McpSession {
+  listTools(signal: AbortSignal): Promise<McpTool[]>;
+  /** @returns the structured result, or its text. @throws McpError when the tool says that it failed */
+  callTool(name: string, toolArguments: Record<string, unknown>, signal: AbortSignal): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** The server cannot be reached, or its tool failed. The message is for the author of the workflow. */
+export class McpError extends Error {
+  /** Another attempt may help. */
+  readonly retryable: boolean;
+  constructor(message: string, options: ErrorOptions & { retryable: boolean }) {
+    super(message, options);
+    this.name = "McpError";
+    this.retryable = options.retryable;
+  }
+}
+
+/** @throws McpError */
+export async function connectMcp({ url, headers = {} }: McpServer, http: GuardedHttp): Promise<McpSession> {
+  const [{ Client }, { StreamableHTTPClientTransport }, { SSEClientTransport }] = await Promise.all([
+    import("@modelcontextprotocol/sdk/client/index.js"),
+    import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
+    import("@modelcontextprotocol/sdk/client/sse.js"),
+  ]);
+  const fetch = (target: string | URL, init?: object) =>
+    undiciFetch(String(target), {
+      ...init,
+      redirect: "error",
+      dispatcher: http.dispatcher,
+    }) as unknown as Promise<Response>;
+  const options = { fetch, requestInit: { headers: { ...headers } } };
+  const transports = [
+    () => new StreamableHTTPClientTransport(new URL(url), options),
+    () => new SSEClientTransport(new URL(url), options),
+  ];
+  let failure: unknown;
+  for (const open of transports) {
+    const client = new Client({ name: "frontdesk", version: "1" });
+    try {
+      // The SDK's own transport types are not exact about optional properties.
+      await client.connect(open() as never, {
+        timeout: connectTimeoutMs,
+        signal: AbortSignal.timeout(connectTimeoutMs),
+      });
+      return sessionOf(client);
+    } catch (error) {
+      failure ??= error;
+      await client.close().catch(() => undefined);
+      if (refusedIn(error)) break;
+    }
+  }
+  throw new McpError(refusedIn(failure)?.message ?? `Cannot reach the MCP server at ${new URL(url).host}`, {
+    cause: failure,
+    retryable: !refusedIn(failure),
+  });
+}
+
+function sessionOf(client: import("@modelcontextprotocol/sdk/client/index.js").Client): McpSession {
+  return {
+    async listTools(signal) {
+      const tools: McpTool[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await client.listTools(cursor === undefined ? {} : { cursor }, { signal });
+        for (const { name, description, inputSchema } of page.tools) {
+          tools.push({ name, description: description ?? "", parameters: { ...inputSchema } });
+        }
+        cursor = page.nextCursor;
+      } while (cursor !== undefined && tools.length < toolsMax);
+      return tools.slice(0, toolsMax);
+    },
+    async callTool(name, toolArguments, signal) {
+      let result: Awaited<ReturnType<typeof client.callTool>>;
+      try {
+        result = await client.callTool({ name, arguments: toolArguments }, undefined, { signal });
+      } catch (cause) {
+        if (signal.aborted) throw cause;
+        throw new McpError(`Cannot call ${name}: the MCP server did not answer`, { cause, retryable: true });
+      }
+      const text = textOf(result.content);
+      if (result.isError) throw new McpError(text || `${name} failed`, { retryable: false });
+      return result.structuredContent ?? text;
+    },
+    close: () => client.close(),
+  };
+}
+
+function textOf(content: unknown): string {
+  const parts = Array.isArray(content) ? content : [];
+  return parts.flatMap((part) => (part?.type === "text" ? [String(part.text)] : [])).join("\n");
+}
+
+function refusedIn(error: unknown): AddressRefusedError | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof AddressRefusedError) return cause;
+  }
+  return undefined;
+}
