@@ -15,7 +15,7 @@ import { createMemoryBus } from "#bus/memory_bus.ts";
 import { type AudioFormat, audioFormatFor } from "#contracts/audio_format.ts";
 import type { CallEnd } from "#contracts/call_record.ts";
 import type { CloseCallRequest, HeartbeatRequest, OpenedCall, ReservedCall } from "#contracts/internal_calls.ts";
-import { completeConfig } from "#contracts/voice_agent.ts";
+import { type CallConfig, completeConfig } from "#contracts/voice_agent.ts";
 import type { EndReason, SentMessage, Usage } from "#contracts/voice_protocol.ts";
 import type { MediaHost, MediaSession, SessionCommand, SessionSink, SessionSpec } from "#media/media_session.ts";
 import { ApiUnavailableError, type CallsApi, type OpenResult } from "./api_client.ts";
@@ -40,8 +40,9 @@ export class FakeApi implements CallsApi {
   readonly closes: { callId: string; request: CloseCallRequest }[] = [];
   readonly heartbeats: HeartbeatRequest[] = [];
   readonly formats = new Map<string, { input: AudioFormat; output: AudioFormat }>();
+  /** What every opened call runs on. */
+  config: CallConfig = completeConfig({});
   opens = 0;
-  lookups = 0;
   isDown = false;
   archived = new Set<string>();
   closedElsewhere: string[] = [];
@@ -50,7 +51,6 @@ export class FakeApi implements CallsApi {
   onClose: () => void = () => {};
 
   async getCall(callId: string): Promise<ReservedCall | undefined> {
-    this.lookups += 1;
     this.assertUp();
     return this.calls.get(callId);
   }
@@ -69,7 +69,7 @@ export class FakeApi implements CallsApi {
       call_id: callId,
       agent_id: randomUUID(),
       organization_id: randomUUID(),
-      config: completeConfig({}),
+      config: this.config,
       input_format: formats?.input ?? audioFormatFor(),
       output_format: formats?.output ?? audioFormatFor(),
       client_buffer_ms: 400,
@@ -226,14 +226,15 @@ export interface TestGatewayOptions {
   slots?: number;
   clock?: Clock;
   api?: FakeApi;
-  media?: FakeMedia;
+  /** The real one, in place of `TestGateway.media`. */
+  media?: MediaHost;
   bus?: Bus;
   config?: Partial<GatewayConfig>;
 }
 
 export async function startTestGateway(options: TestGatewayOptions): Promise<TestGateway> {
   const api = options.api ?? new FakeApi();
-  const media = options.media ?? new FakeMedia();
+  const media = new FakeMedia();
   const bus = options.bus ?? createMemoryBus();
   const clock = options.clock ?? systemClock;
   const dataDir = await mkdtemp(join(tmpdir(), "frontdesk-gateway-"));
@@ -254,7 +255,7 @@ export async function startTestGateway(options: TestGatewayOptions): Promise<Tes
     internalSecret: "secret",
     ...options.config,
   };
-  const gateway = await startGateway({ config, bus, media, logger: silentLog, api, clock });
+  const gateway = await startGateway({ config, bus, media: options.media ?? media, logger: silentLog, api, clock });
   return {
     gateway,
     api,

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { completeConfig } from "#contracts/voice_agent.ts";
+import type { MediaHost } from "#media/media_session.ts";
+import { startWorkerPool } from "#media/worker_pool.ts";
+import { CallClient, FakeApi, startTestGateway } from "./gateway_fixture.ts";
+
+const sentence = "Breakfast is served from seven to ten in the winter garden, and on Sundays until eleven.";
+const bytesPerMs = 32;
+
+for (const transport of ["uws", "ws"] as const) {
+  describe(`a sentence that is cut off on ${transport}`, () => {
+    let media: MediaHost;
+    before(async () => {
+      media = await startWorkerPool({ threads: 1 });
+    });
+    after(() => media.close());
+
+    it("goes on after two seconds without a link: no event lost or doubled, no speech repeated", async () => {
+      const api = new FakeApi();
+      api.config = completeConfig({
+        welcome_message: sentence,
+        llm: { provider: "scripted", options: { replies: ["Yes."] } },
+        tts: { provider: "scripted", options: { ms_per_char: 30 } },
+      });
+      const test = await startTestGateway({ transport, api, media });
+      try {
+        const { callId, url } = await test.reserve();
+        const client = await CallClient.call(url);
+        const { resume } = await client.message("call_started");
+        const bytesOf = (one: CallClient) => one.audio.reduce((sum, bytes) => sum + bytes.byteLength, 0);
+        await client.until(() => bytesOf(client) > 700 * bytesPerMs);
+        const lastSeq = client.messages.at(-1)?.seq;
+        client.socket.destroy();
+        // The outage itself.
+        await new Promise((resolve) => setTimeout(resolve, 2000));
+        assert.equal(test.gateway.slotsInUse(), 1);
+
+        const back = await CallClient.call(`${resume.url}?last_seq=${lastSeq}`);
+        const done = await back.message("agent_speech_done");
+        assert.equal(done.interrupted, false);
+        const all = [...client.messages, ...back.messages];
+        assert.deepEqual(
+          all.map(({ seq }) => seq),
+          all.map((_, index) => index + 1),
+        );
+        assert.equal(all.filter(({ type }) => type === "agent_speech_started").length, 1);
+        const heardMs = (bytesOf(client) + bytesOf(back)) / bytesPerMs;
+        // What was on its way when the line was cut may be missing: never more than the lead of 400 ms.
+        assert.ok(
+          heardMs <= done.audio_ms && heardMs >= done.audio_ms - 400,
+          `heard ${heardMs} of ${done.audio_ms} ms`,
+        );
+
+        back.ws.close(1000);
+        assert.equal((await api.closeOf(callId)).end.reason, "client_hangup");
+        assert.equal(test.gateway.slotsInUse(), 0);
+      } finally {
+        await test.stop();
+      }
+    });
+  });
+}
