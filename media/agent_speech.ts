@@ -8,13 +8,13 @@ import type { AudioFormat } from "#contracts/audio_format.ts";
 import { frameMsFor } from "#contracts/audio_format.ts";
 import type { ServerMessageOf } from "#contracts/voice_protocol.ts";
 import type { Encoder } from "./audio/encoder.ts";
-import { createResampler, type Resampler } from "./audio/resampler.ts";
 import type { CallLog } from "./call_log.ts";
-import { cutText, type SpokenClause } from "./heard_text.ts";
 import type { SessionMessage, SessionSink } from "./media_session.ts";
+import { OutputRate } from "./output_rate.ts";
 import type { AnswerHooks } from "./pipeline.ts";
 import { type Cut, Playout } from "./playout.ts";
 import type { Pcm } from "./providers/provider.ts";
+import { SpokenItem } from "./spoken_item.ts";
 import { type TurnTiming, tenths } from "./turn_timing.ts";
 import type { ClearReason } from "./turns.ts";
 
@@ -49,21 +49,8 @@ interface RunningJob {
   leaves: boolean;
   held: boolean;
   /** What a barge-in left unsaid, as long as it may be taken back. */
-  cut: { rest: Int16Array[]; clauses: SpokenClause[] } | undefined;
+  rest: Int16Array[] | undefined;
   item: SpokenItem;
-}
-
-/** One transcript item: an utterance, its text and the timing of its clauses. */
-interface SpokenItem {
-  itemId: string;
-  text: string;
-  clauses: SpokenClause[];
-  isFinal: boolean;
-  startMs: number;
-  /** The client has seen its text. */
-  isShown: boolean;
-  /** The client was sent its first audio. */
-  announced: boolean;
 }
 
 export class AgentSpeech {
@@ -73,7 +60,7 @@ export class AgentSpeech {
   readonly #format: AudioFormat;
   readonly #playout: Playout;
   readonly #encoder: Encoder;
-  #resampler: { fromHz: number; resampler: Resampler } | undefined;
+  readonly #rate: OutputRate;
   #job: RunningJob | undefined;
   #waiting: (() => void)[] = [];
   #utterances = 0;
@@ -89,6 +76,7 @@ export class AgentSpeech {
     this.#log = log;
     this.#format = options.format;
     this.#encoder = encoder;
+    this.#rate = new OutputRate(options.format.sample_rate);
     this.#playout = new Playout(
       { sampleRateHz: options.format.sample_rate, frameMs: frameMsFor(options.format), leadMs: options.leadMs },
       { frame: (samples) => this.#sendFrame(samples), mark: (name) => this.#sendMark(name) },
@@ -118,8 +106,8 @@ export class AgentSpeech {
       isGenerated: false,
       leaves: false,
       held: false,
-      cut: undefined,
-      item: this.#newItem(),
+      rest: undefined,
+      item: new SpokenItem(job.turnId, this.nextItemId()),
     };
     this.#job = running;
     run(this.#hooksFor(running, extra), running.abort.signal)
@@ -131,26 +119,15 @@ export class AgentSpeech {
   #generated(job: RunningJob): void {
     if (job.abort.signal.aborted) return;
     job.isGenerated = true;
+    const tail = this.#rate.takeTail();
     if (job.held) {
-      this.#flushInto(job.cut?.rest);
+      job.rest?.push(tail);
       return;
     }
-    this.#flushResampler();
+    this.#playout.push(tail);
     this.#finishText(job);
     this.#playout.finish();
     this.pump(this.#host.nowMs());
-  }
-
-  #newItem(): SpokenItem {
-    return {
-      itemId: this.nextItemId(),
-      text: "",
-      clauses: [],
-      isFinal: false,
-      startMs: 0,
-      isShown: false,
-      announced: false,
-    };
   }
 
   #hooksFor(job: RunningJob, extra: Pick<AnswerHooks, "used" | "runTool" | "tooManySteps" | "failed">): AnswerHooks {
@@ -170,12 +147,9 @@ export class AgentSpeech {
       },
       note: (moment) => job.timing?.note(moment, speech.#host.nowMs()),
       textGrew: (delta) => speech.#growText(job, delta),
-      clauseBegins: (text) => job.item.clauses.push({ text, startMs: speech.#playout.pushedMs, endMs: undefined }),
+      clauseBegins: (text) => job.item.clauseBegins(text, speech.#playout.pushedMs),
       audio: (pcm) => speech.#push(job, pcm),
-      clauseEnds: () => {
-        const clause = job.item.clauses.at(-1);
-        if (clause) clause.endMs = speech.#playout.pushedMs;
-      },
+      clauseEnds: () => job.item.clauseEnds(speech.#playout.pushedMs),
       charactersSpoken: (count) =>
         speech.#log.count((usage) => {
           usage.tts_characters += count;
@@ -204,82 +178,29 @@ export class AgentSpeech {
   }
 
   #growText(job: RunningJob, delta: string): void {
-    const { item } = job;
-    if (!item.text) item.startMs = this.#host.callMs(this.#host.nowMs());
-    item.text += delta;
-    if (job.held) return;
-    item.isShown = true;
-    const text = item.text.trim();
-    this.#host.send({
-      type: "transcript",
-      role: "agent",
-      turn_id: job.turnId,
-      item_id: item.itemId,
-      text,
-      delta,
-      final: false,
-    });
+    job.item.grow(delta, this.#callMs());
+    if (!job.held) this.#host.send(job.item.show(delta));
   }
 
   #finishText(job: RunningJob): void {
-    const { item } = job;
-    if (item.isFinal || !item.text) return;
-    item.isFinal = true;
-    this.#host.send({
-      type: "transcript",
-      role: "agent",
-      turn_id: job.turnId,
-      item_id: item.itemId,
-      text: item.text.trim(),
-      final: true,
-    });
+    const transcript = job.item.finish();
+    if (transcript) this.#host.send(transcript);
+  }
+
+  #callMs(): number {
+    return this.#host.callMs(this.#host.nowMs());
   }
 
   #push(job: RunningJob, pcm: Pcm): void {
     if (job.abort.signal.aborted || this.isTextOnly) return;
     if (!this.#playout.utteranceId) this.#beginUtterance();
-    this.#playout.push(this.#toOutputRate(pcm));
+    this.#playout.push(this.#rate.convert(pcm));
     this.pump(this.#host.nowMs());
   }
 
   #beginUtterance(): void {
     this.#utterances += 1;
     this.#playout.begin(`utt_${this.#utterances}`);
-  }
-
-  #toOutputRate(pcm: Pcm): Int16Array {
-    const toHz = this.#format.sample_rate;
-    if (pcm.sampleRateHz === toHz) return pcm.samples;
-    if (this.#resampler?.fromHz !== pcm.sampleRateHz) {
-      this.#flushResampler();
-      this.#resampler = { fromHz: pcm.sampleRateHz, resampler: createResampler(pcm.sampleRateHz, toHz) };
-    }
-    // The resampler's output is a view that the next call overwrites.
-    return this.#resampler.resampler.process(pcm.samples).slice();
-  }
-
-  /** The tail that the resampler's filter still holds. */
-  #flushResampler(): void {
-    const tail = this.#resamplerTail();
-    if (tail) this.#playout.push(tail);
-    this.#dropResampler();
-  }
-
-  #resamplerTail(): Int16Array | undefined {
-    if (!this.#resampler) return undefined;
-    const { fromHz, resampler } = this.#resampler;
-    return resampler.process(new Int16Array(Math.ceil((resampler.latencyMs * fromHz) / 1000))).slice();
-  }
-
-  #flushInto(rest: Int16Array[] | undefined): void {
-    const tail = this.#resamplerTail();
-    if (tail) rest?.push(tail);
-    this.#dropResampler();
-  }
-
-  #dropResampler(): void {
-    this.#resampler?.resampler.close();
-    this.#resampler = undefined;
   }
 
   /** Sends what is due, and ends what was heard to its end. */
@@ -297,7 +218,7 @@ export class AgentSpeech {
   #completeJob(job: RunningJob, nowMs: number): void {
     const ended = this.#playout.end();
     this.#job = undefined;
-    if (ended && job.item.announced) {
+    if (ended && job.item.isAnnounced) {
       const { utteranceId, audioMs } = ended;
       this.#host.send({
         ...this.#labels(job, utteranceId),
@@ -306,17 +227,10 @@ export class AgentSpeech {
         interrupted: false,
       });
     }
-    this.#logItem(job, this.#heardToTheEnd(job, ended?.audioMs ?? 0), false, nowMs);
+    const heard = this.isTextOnly ? job.item.text : job.item.heardToTheEnd(ended?.audioMs ?? 0);
+    this.#logItem(job, heard, false, nowMs);
     this.#sendMetrics(job, false);
     this.#host.onDone(job.leaves);
-  }
-
-  /** All of the text, unless speech failed on the way. */
-  #heardToTheEnd(job: RunningJob, audioMs: number): string {
-    const { text, clauses } = job.item;
-    const isWhole = this.isTextOnly || clauses.map((clause) => clause.text).join("") === text;
-    if (isWhole && clauses.every((clause) => clause.endMs !== undefined)) return text.trim();
-    return cutText(clauses, audioMs, audioMs).heard;
   }
 
   #labels(job: RunningJob, utteranceId: string) {
@@ -326,7 +240,7 @@ export class AgentSpeech {
   #sendFrame(samples: Int16Array): void {
     const job = this.#job;
     if (!job) return;
-    if (!job.item.announced) this.#announce(job);
+    if (!job.item.isAnnounced) this.#announce(job);
     const durationMs = (samples.length * 1000) / this.#format.sample_rate;
     this.#log.count((usage) => {
       usage.output_audio_ms += durationMs;
@@ -343,7 +257,7 @@ export class AgentSpeech {
   }
 
   #announce(job: RunningJob): void {
-    job.item.announced = true;
+    job.item.isAnnounced = true;
     job.timing?.note("audio_out", this.#host.nowMs());
     this.#host.onSpeaking();
     const utteranceId = this.#playout.utteranceId;
@@ -364,12 +278,12 @@ export class AgentSpeech {
     job.held = hold;
     if (!hold) this.#abandon(job);
     const cut = this.#playout.cut(nowMs);
-    if (!hold) this.#dropResampler();
-    const wasHeard = cut !== undefined && job.item.announced;
+    if (!hold) this.#rate.drop();
+    const wasHeard = cut !== undefined && job.item.isAnnounced;
     if (wasHeard) this.#host.send({ type: "clear", utterance_id: cut.utteranceId, reason });
     between();
     if (wasHeard) this.#truncate(job, cut, hold, nowMs);
-    else if (hold && cut) job.cut = { rest: cut.rest, clauses: job.item.clauses };
+    else if (hold && cut) job.rest = cut.rest;
     else if (!hold) this.#forgetUnheard(job, nowMs);
   }
 
@@ -382,15 +296,13 @@ export class AgentSpeech {
   /** Tells what of a cut utterance was heard, and closes its item. */
   #truncate(job: RunningJob, cut: Cut, hold: boolean, nowMs: number): void {
     const { item } = job;
-    const audioMs = cut.playedMs + this.#lengthMs(cut.rest);
-    const { heard, rest } = cutText(item.clauses, cut.playedMs, audioMs);
-    const fullText = item.text.trim();
+    const text = item.cut(cut.playedMs, cut.playedMs + this.#lengthMs(cut.rest));
     this.#host.send({
       type: "truncated",
       utterance_id: cut.utteranceId,
       played_ms: tenths(cut.playedMs),
-      spoken_text: heard,
-      full_text: fullText,
+      spoken_text: text.heard,
+      full_text: item.text,
     });
     this.#finishText(job);
     this.#host.send({
@@ -399,13 +311,11 @@ export class AgentSpeech {
       audio_ms: tenths(cut.playedMs),
       interrupted: true,
     });
-    this.#logItem(job, heard, true, nowMs);
+    this.#logItem(job, text.heard, true, nowMs);
     this.#sendMetrics(job, true);
     if (!hold) return;
-    // Clauses that text to speech has not begun are still to come through the hooks: their text is announced already.
-    const unsaid = item.text.slice(item.clauses.reduce((length, clause) => length + clause.text.length, 0));
-    job.cut = { rest: cut.rest, clauses: rest };
-    job.item = { ...this.#newItem(), clauses: rest, text: rest.map(({ text }) => text).join("") + unsaid };
+    job.rest = cut.rest;
+    job.item = new SpokenItem(job.turnId, this.nextItemId(), text.rest, item.unsaid(text));
   }
 
   #lengthMs(chunks: readonly Int16Array[]): number {
@@ -418,7 +328,7 @@ export class AgentSpeech {
     if (!job) return;
     this.#abandon(job);
     this.#playout.cut(nowMs);
-    this.#dropResampler();
+    this.#rate.drop();
     this.#forgetUnheard(job, nowMs);
   }
 
@@ -436,25 +346,12 @@ export class AgentSpeech {
     const job = this.#job;
     if (!job?.held) return;
     job.held = false;
-    if (job.cut) {
+    if (job.rest) {
       this.#beginUtterance();
-      for (const chunk of job.cut.rest) this.#playout.push(chunk);
-      job.cut = undefined;
-      const { item } = job;
-      item.startMs = this.#host.callMs(nowMs);
-      if (item.text) {
-        const text = item.text.trim();
-        this.#host.send({
-          type: "transcript",
-          role: "agent",
-          turn_id: job.turnId,
-          item_id: item.itemId,
-          text,
-          final: job.isGenerated,
-        });
-        item.isFinal = job.isGenerated;
-        item.isShown = true;
-      }
+      for (const chunk of job.rest) this.#playout.push(chunk);
+      job.rest = undefined;
+      const transcript = job.item.goesOn(this.#callMs(), job.isGenerated);
+      if (transcript) this.#host.send(transcript);
       if (job.isGenerated) this.#playout.finish();
     }
     this.#wake();
@@ -462,19 +359,9 @@ export class AgentSpeech {
   }
 
   #logItem(job: RunningJob, heard: string, interrupted: boolean, nowMs: number): void {
-    const { item } = job;
     this.#log.remember({ role: "agent", text: heard });
-    if (!item.text) return;
-    this.#log.item({
-      item_id: item.itemId,
-      turn_id: job.turnId,
-      role: "agent",
-      text: item.text.trim(),
-      heard_text: heard,
-      interrupted,
-      start_ms: tenths(item.startMs),
-      end_ms: tenths(this.#host.callMs(nowMs)),
-    });
+    const record = job.item.record(heard, interrupted, this.#host.callMs(nowMs));
+    if (record) this.#log.item(record);
   }
 
   /** Once for each answered turn; the record grows by what was said and by the figures. */
@@ -515,20 +402,25 @@ export class AgentSpeech {
     this.pump(nowMs);
   }
 
+  /** Whether the client hears the agent now. */
+  get isHeard(): boolean {
+    return this.#job?.item.isAnnounced === true && !this.#job.held;
+  }
+
   /** The call ends: what was in the air is cut, for the record alone. */
   hangUp(nowMs: number): void {
     const job = this.#job;
     if (!job) return;
     this.#abandon(job);
     const cut = this.#playout.cut(nowMs);
-    if (cut && job.item.announced) {
+    if (cut && job.item.isAnnounced) {
       const audioMs = cut.playedMs + this.#lengthMs(cut.rest);
-      this.#logItem(job, cutText(job.item.clauses, cut.playedMs, audioMs).heard, true, nowMs);
+      this.#logItem(job, job.item.cut(cut.playedMs, audioMs).heard, true, nowMs);
     } else if (job.item.isShown) this.#logItem(job, "", true, nowMs);
     this.#sendMetrics(job, true);
   }
 
   close(): void {
-    this.#dropResampler();
+    this.#rate.drop();
   }
 }

@@ -20,16 +20,18 @@ export function wordsWithin(text: string, fraction: number): string {
   return text.slice(0, end);
 }
 
+/** An utterance cut in two: what was heard, and the clauses that were not, timed from the cut on. */
+export interface CutText {
+  heard: string;
+  rest: SpokenClause[];
+}
+
 /**
  * Cuts an utterance at `playedMs`: the text that was heard, and the clauses that were not, timed
  * from the cut on. `audioMs` bounds a clause that is still being synthesized. Words are taken to
  * last in proportion to their letters.
  */
-export function cutText(
-  clauses: readonly SpokenClause[],
-  playedMs: number,
-  audioMs: number,
-): { heard: string; rest: SpokenClause[] } {
+export function cutText(clauses: readonly SpokenClause[], playedMs: number, audioMs: number): CutText {
   let heard = "";
   const rest: SpokenClause[] = [];
   for (const clause of clauses) {

@@ -306,6 +306,8 @@ describe("session: echo", () => {
       await h.speak(700);
       await h.runUntil("agent_speech_done");
       const input = Buffer.concat(inputs);
+      // The two zeros of mulaw are one sample.
+      if (format.encoding === "mulaw") for (const [i, byte] of input.entries()) if (byte === 0x7f) input[i] = 0xff;
       const output = h.audioBytes();
       assert.ok(output.length > 0);
       const at = input.indexOf(output);

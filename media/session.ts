@@ -279,6 +279,7 @@ class Session implements MediaSession {
     // A client that cannot drop what it buffered must not hold much of it, or nobody can interrupt the agent.
     this.#speech.setCapabilities({ marks, leadMs: clear === false ? voiceLimits.clientBufferMsMin : undefined });
     if (text_only !== undefined) this.#speech.isTextOnly = text_only;
+    if (text_only && this.#speech.isHeard) this.#dispatch({ type: "interrupt" });
     if (echo_cancellation !== undefined) this.#dispatch({ type: "echo_cancellation", present: echo_cancellation });
   }
 
