@@ -87,7 +87,7 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
             ${query.agent_id === undefined ? sql`` : sql`and agent_id = ${query.agent_id}`}
             ${query.project_id === undefined ? sql`` : sql`and project_id = ${query.project_id}`}
             ${query.state === undefined ? sql`` : sql`and ${state(sql, now())} = ${query.state}`}
-            ${bounds}`,
+            ${bounds.length === 0 ? sql`` : bounds}`,
           sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
           page,
         });
