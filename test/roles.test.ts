@@ -97,6 +97,7 @@ describe("gateway, api and worker as separate processes", { skip }, () => {
       const response = await fetch(`${keys.gateway_url}/v1/agents/voice/calls`, {
         headers: { authorization: `Bearer ${keys.pat}` },
       });
+      assert.equal(response.status, 200, await response.clone().text());
       const { data } = (await response.json()) as { data: { state: string; end_reason: string }[] };
       assert.equal(data.length, 1);
       const [call] = data;
