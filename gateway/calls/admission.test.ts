@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes, randomUUID } from "node:crypto";
 import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
+import fc from "fast-check";
 import { CallClient, eventually, type Refused, startTestGateway, type TestGateway } from "../gateway_fixture.ts";
 
 async function refusalOf(url: string, options?: Parameters<typeof CallClient.connect>[1]): Promise<Refused> {
@@ -167,6 +168,54 @@ for (const transport of ["uws", "ws"] as const) {
       await eventually(() => test.gateway.slotsInUse() === 0, "the slot is free");
       assert.equal((await test.api.closeOf(callId)).end.reason, "client_hangup");
       assert.equal(test.media.sessions.has(callId), false);
+    });
+  });
+
+  describe(`junk on ${transport}`, () => {
+    it("survives any bytes in place of a request, and any upgrade, and takes no slot for it", async () => {
+      const test = await startTestGateway({ transport });
+      try {
+        const { url } = await test.reserve();
+        const { pathname } = new URL(url);
+        const line = fc.string({ maxLength: 80 });
+        const request = fc.oneof(
+          fc.uint8Array({ minLength: 1, maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+          fc
+            .record({
+              path: fc.oneof(fc.constant(pathname.slice(0, -3)), fc.constant("/v1/voice/calls/"), fc.webPath()),
+              query: fc.webQueryParameters(),
+              version: fc.constantFrom("13", "8", "x", ""),
+              key: fc.constantFrom("dGhlIHNhbXBsZSBub25jZQ==", "short", ""),
+              protocol: line,
+              origin: line,
+            })
+            .map(({ path, query, version, key, protocol, origin }) =>
+              Buffer.from(
+                `GET ${path}?${query} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
+                  `Sec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: ${version}\r\n` +
+                  `Sec-WebSocket-Protocol: ${protocol}\r\nOrigin: ${origin}\r\n\r\n`,
+              ),
+            ),
+        );
+        await fc.assert(
+          fc.asyncProperty(request, async (bytes) => {
+            const socket = connect(test.gateway.port, "127.0.0.1");
+            socket.on("error", () => {});
+            await new Promise((resolve) => socket.write(bytes, resolve));
+            const answer = await fetch(`${test.gateway.url}/healthz`);
+            assert.equal(answer.status, 200);
+            await answer.text();
+            socket.destroy();
+          }),
+          { numRuns: 400 },
+        );
+        assert.equal(test.gateway.slotsInUse(), 0);
+        const client = await CallClient.call(url);
+        client.ws.close();
+        await eventually(() => test.gateway.slotsInUse() === 0, "the slot is free");
+      } finally {
+        await test.stop();
+      }
     });
   });
 

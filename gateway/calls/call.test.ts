@@ -458,7 +458,7 @@ for (const transport of ["uws", "ws"] as const) {
           clock.advance(31_000);
           await over(callId);
         }),
-        { numRuns: 40 },
+        { numRuns: 250 },
       );
     });
   });
