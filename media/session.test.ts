@@ -235,6 +235,38 @@ describe("session: barge-in", () => {
     assert.equal(texts.map((item) => item.heard_text).join(" "), "This is a longer answer that takes a while to say.");
   });
 
+  it("goes on wherever it was cut, while the model streams too, and every word is heard once", async () => {
+    const reply = "Certainly. We have a room with a view, and one without it, which is larger. Both are free.";
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 250 }),
+        fc.constantFrom(0, 8, 40),
+        fc.constantFrom(0, 300),
+        fc.boolean(),
+        async (waitFrames, tokens_per_s, delay_ms, echoesMarks) => {
+          const config = scripted({
+            transcripts: ["Hello", ""],
+            replies: [reply],
+            llm: { tokens_per_s },
+            tts: { delay_ms },
+          });
+          const h = await call(config, { echoesMarks });
+          await h.speak(600);
+          await h.runUntil("user_speech_stopped");
+          await h.run(waitFrames * 20);
+          await h.speak(300);
+          await h.run(20_000);
+          const items = new Map(h.records.flatMap(({ items }) => items).map((item) => [item.item_id, item]));
+          const heard = [...items.values()].flatMap((item) => (item.role === "agent" ? [item.heard_text] : []));
+          assert.equal(heard.filter(Boolean).join(" "), reply);
+          checkUtterances(h);
+          h.session.end("client_hangup");
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
   it("does not go on after a client's interrupt, and answers it with clear", async () => {
     const h = await call(scripted());
     await oneTurn(h);
@@ -266,6 +298,16 @@ describe("session: barge-in", () => {
     assert.equal(h.messages("clear").length, 0);
     await h.speak(200);
     assert.equal(h.messages("clear").length, 1);
+  });
+
+  it("keeps the lead short for a client that cannot clear", async () => {
+    const h = await call(scripted({ replies: ["A long answer that goes on and on and on and on."] }), {
+      clientBufferMs: 5000,
+    });
+    await h.command({ type: "start", capabilities: { clear: false } });
+    await oneTurn(h);
+    const bytes = h.audioBytes().length;
+    assert.ok(bytes > 0 && bytes <= 80 * 32, `${bytes / 32} ms ahead`);
   });
 
   it("is not allowed where the agent's configuration says so: the turn is answered afterwards", async () => {
