@@ -1,48 +1,16 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { after, before, describe, it } from "node:test";
 import type { Bus } from "#bus/bus.ts";
 import { createMemoryBus } from "#bus/memory_bus.ts";
 import { createRedisBus } from "#bus/redis_bus.ts";
 import { CallClient, eventually, FakeApi, startTestGateway, type TestGateway } from "./gateway_fixture.ts";
-
-const hasRedisServer = spawnSync("redis-server", ["--version"]).status === 0;
-const givenRedisUrl = process.env.TEST_REDIS_URL;
-const skipRedis = givenRedisUrl || hasRedisServer ? false : "no TEST_REDIS_URL and no redis-server on this machine";
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
-/** A Redis of our own, or the one that was given. */
-async function startRedis(): Promise<{ url: string; child?: ChildProcess }> {
-  if (givenRedisUrl) return { url: givenRedisUrl };
-  const port = await freePort();
-  const child = spawn(
-    "redis-server",
-    ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
-    {
-      stdio: ["ignore", "pipe", "ignore"],
-    },
-  );
-  let output = "";
-  child.stdout?.on("data", (data: Buffer) => {
-    output += data.toString();
-  });
-  await eventually(() => output.includes("Ready to accept connections"), "redis-server is ready");
-  return { url: `redis://127.0.0.1:${port}`, child };
-}
+import { type RedisForTests, redisMissing, startRedis } from "./redis_fixture.ts";
 
 for (const kind of ["memory", "redis"] as const) {
-  describe(`two gateways on one ${kind} bus, 8 slots each`, { skip: kind === "redis" ? skipRedis : false }, () => {
-    let redis: ChildProcess | undefined;
+  describe(`two gateways on one ${kind} bus, 8 slots each`, {
+    skip: kind === "redis" ? redisMissing(process.env.TEST_REDIS_URL) : false,
+  }, () => {
+    let redis: RedisForTests | undefined;
     const buses: Bus[] = [];
     const gateways: TestGateway[] = [];
     const api = new FakeApi();
@@ -51,8 +19,8 @@ for (const kind of ["memory", "redis"] as const) {
       let openBus = async (): Promise<Bus> => memory;
       const memory = createMemoryBus();
       if (kind === "redis") {
-        const { url, child } = await startRedis();
-        redis = child;
+        redis = await startRedis(process.env.TEST_REDIS_URL);
+        const { url } = redis;
         openBus = () => createRedisBus(url);
       }
       for (const transport of ["uws", "ws"] as const) {
@@ -64,10 +32,7 @@ for (const kind of ["memory", "redis"] as const) {
     after(async () => {
       for (const gateway of gateways) await gateway.stop();
       for (const bus of new Set(buses)) await bus.close();
-      if (redis) {
-        redis.kill();
-        await once(redis, "exit");
-      }
+      await redis?.stop();
     });
 
     const gatewayOf = (index: number): TestGateway => {
