@@ -9,7 +9,7 @@ import type { Usage } from "#contracts/voice_protocol.ts";
 import { createEncoder, type Encoder } from "./audio/encoder.ts";
 import type { MediaSession, SessionCommand, SessionMessage, SessionMessageType } from "./media_session.ts";
 import { createLlm, createStt, createTts } from "./providers/registry.ts";
-import { createSession } from "./session.ts";
+import { createLocalMediaHost } from "./session.ts";
 import type { VadEngine } from "./vad/vad.ts";
 import { VirtualClock } from "./virtual_clock.ts";
 
@@ -40,6 +40,8 @@ export class SessionHarness {
   readonly records: Omit<CallProgress, "call_id">[] = [];
   readonly session: MediaSession;
   end: { end: CallEnd; usage: Usage; atMs: number } | undefined;
+  /** What the session broke; a test that runs it is told by `run`. */
+  fault: unknown;
   /** Whether the caller's device sends audio; off for a caller who only types. */
   sendsAudio = true;
   readonly #format: AudioFormat;
@@ -53,7 +55,19 @@ export class SessionHarness {
     this.#format = inputFormat;
     this.#encoder = createEncoder(inputFormat);
     this.#player = new Player(options.echoesMarks ?? true);
-    this.session = createSession(
+    const host = createLocalMediaHost({
+      scheduler: this.clock,
+      stages: {
+        stt: (settings) => createStt(settings, this.clock),
+        llm: (settings) => createLlm(settings, this.clock),
+        tts: (settings) => createTts(settings, this.clock),
+      },
+      vad: options.vad ?? "energy",
+      onFault: (_callId, cause) => {
+        this.fault = cause;
+      },
+    });
+    this.session = host.open(
       {
         callId: "00000000-0000-4000-8000-000000000001",
         config: { ...completeConfig(options.config ?? {}), ...options.complete },
@@ -76,15 +90,6 @@ export class SessionHarness {
           this.end = { end, usage, atMs: this.clock.nowMs() };
         },
       },
-      {
-        scheduler: this.clock,
-        stages: {
-          stt: (settings) => createStt(settings, this.clock),
-          llm: (settings) => createLlm(settings, this.clock),
-          tts: (settings) => createTts(settings, this.clock),
-        },
-        vad: options.vad ?? "energy",
-      },
     );
   }
 
@@ -99,6 +104,7 @@ export class SessionHarness {
   async run(ms: number): Promise<void> {
     for (let passedMs = 0; passedMs < ms; passedMs += frameMs) {
       await this.clock.advance(frameMs);
+      if (this.fault) throw this.fault;
       if (this.end) return;
       if (this.sendsAudio) this.session.audio(this.#nextFrame(), this.clock.nowMs());
       for (const mark of this.#player.due(this.clock.nowMs())) this.session.command(mark);
