@@ -3,6 +3,7 @@
  * call the same. Everything it needs comes in through `AppDeps`.
  */
 import type { Bus } from "#bus/bus.ts";
+import { runLimits } from "#contracts/run_event.ts";
 import type { Logger } from "#http/logger.ts";
 import { type OpenApiInfo, openApiFor } from "#http/open_api.ts";
 import { platformErrorResponse } from "#http/platform_face.ts";
@@ -19,6 +20,17 @@ import { callReservationRoutes } from "#platform/call_reservations.ts";
 import { callRoutes } from "#platform/calls.ts";
 import { internalCallRoutes } from "#platform/internal_calls.ts";
 import { voiceAgentRoutes } from "#platform/voice_agents.ts";
+import { appRoutes } from "#runs/apps.ts";
+import { connectTokenRoutes } from "#runs/connect_tokens.ts";
+import { connectionRoutes } from "#runs/connections.ts";
+import { hostedAppGuard } from "#runs/hosted_app.ts";
+import { inputRequestRoutes } from "#runs/input_requests.ts";
+import { internalRunRoutes } from "#runs/internal_runs.ts";
+import { invocationRoutes } from "#runs/invocation.ts";
+import { forwardInvocation } from "#runs/invocation_proxy.ts";
+import { runRoutes } from "#runs/runs.ts";
+import { workflowRoutes } from "#runs/workflows.ts";
+import { createEncryption } from "#store/encryption.ts";
 import { type Sql, unavailableStore } from "#store/sql.ts";
 import { healthRoutes } from "./health.ts";
 
@@ -31,6 +43,14 @@ export interface AppDeps {
     publicUrl: string;
     /** What the gateway shows at `/internal`. */
     internalSecret: string;
+    /** What stored credentials are encrypted with. */
+    encryptionKey: string;
+    /** Apps answer below this domain, each at a host of its own. */
+    appDomain: string;
+    /** Development only: addresses that users give may be private. */
+    allowPrivateAddresses: boolean;
+    /** How long a request without flags waits for its run. */
+    syncWaitMs?: number;
   };
   now(): Date;
 }
@@ -47,10 +67,19 @@ const openApiInfo: OpenApiInfo = {
   description: "Management API. Success bodies are {data}; errors are {error: {code, message, details?}}.",
 };
 
+const hostOpenApiInfo: OpenApiInfo = {
+  title: "Frontdesk app",
+  version: "1",
+  description: "The Runs API of one app, on the app's own host, with access keys.",
+};
+
 export async function createApp(deps: AppDeps): Promise<App> {
   const { sql, bus, logger, now, config } = deps;
   const authentication = await openAuthentication({ sql, bus, now });
   const apiDeps: ApiDeps = { sql, bus, now, personalAccessToken: authentication.personalAccessToken };
+  const encryption = createEncryption(config.encryptionKey);
+  const { appDomain, allowPrivateAddresses } = config;
+  const internal = internalGuard(config.internalSecret);
   const routes: Route[] = [
     ...organizationRoutes(apiDeps),
     ...projectRoutes(apiDeps),
@@ -59,22 +88,54 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...voiceAgentRoutes(apiDeps),
     ...callReservationRoutes({ ...apiDeps, logger, publicUrl: config.publicUrl }),
     ...callRoutes(apiDeps),
-    ...internalCallRoutes({ sql, now, logger, internal: internalGuard(config.internalSecret) }),
+    ...workflowRoutes(apiDeps),
+    ...connectionRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
+    ...appRoutes({ ...apiDeps, appDomain }),
+    ...internalCallRoutes({ sql, now, logger, internal }),
+    ...internalRunRoutes({ sql, bus, now, internal }),
+  ];
+  const hostedApp = hostedAppGuard({ sql, bus, now, appDomain });
+  const runDeps = {
+    sql,
+    bus,
+    now,
+    hostedApp,
+    internalSecret: config.internalSecret,
+    syncWaitMs: config.syncWaitMs ?? runLimits.syncWaitS * 1000,
+  };
+  const hostRoutes: Route[] = [
+    ...runRoutes(runDeps),
+    ...inputRequestRoutes(runDeps),
+    ...invocationRoutes({ ...runDeps, callbackRules: { encryption, allowPrivateAddresses } }),
+    ...connectTokenRoutes(runDeps),
   ];
   const openApi = openApiFor(openApiInfo, routes);
+  const hostOpenApi = openApiFor(hostOpenApiInfo, hostRoutes);
   const metrics = createRequestMetrics();
-  const fetch = createService({
+  const shared = {
+    face: platformErrorResponse,
+    translateError: unavailableStore,
+    logger,
+    metrics,
+    newRequestId: () => crypto.randomUUID(),
+  };
+  const appService = createService({
+    ...shared,
+    routes: hostRoutes,
+    documents: { "/openapi.json": async () => Response.json(hostOpenApi) },
+  });
+  const proxy = (request: Request) => forwardInvocation({ ...apiDeps, appDomain, hostedApp, appService }, request);
+  const management = createService({
+    ...shared,
     routes: [...routes, ...healthRoutes({ sql, bus })],
     documents: {
       "/openapi.json": async () => Response.json(openApi),
       "/metrics": async () =>
         new Response(await metrics.registry.metrics(), { headers: { "content-type": metrics.registry.contentType } }),
     },
-    face: platformErrorResponse,
-    translateError: unavailableStore,
-    logger,
-    metrics,
-    newRequestId: () => crypto.randomUUID(),
+    forwards: { "/v1/apps/:app_id/invoke": proxy, "/v1/apps/:app_id/invoke/*": proxy },
   });
+  const fetch: Fetch = (request) =>
+    hostedApp.labelOf(request) === undefined ? management(request) : appService(request);
   return { fetch, close: authentication.close };
 }

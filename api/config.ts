@@ -29,6 +29,16 @@ export const apiEnvironment = Type.Object({
   INTERNAL_SECRET: secret("what the gateway shows to the api"),
   ENCRYPTION_KEY: secret("what stored credentials are encrypted with"),
   JWT_SECRET: secret("what sessions are signed with"),
+  APP_DOMAIN: Type.String({
+    pattern: "^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$",
+    default: "apps.localhost",
+    description: "the domain below which apps answer",
+  }),
+  ALLOW_PRIVATE_ADDRESSES: Type.String({
+    pattern: "^(true|false)$",
+    default: "false",
+    description: "true or false; true lets requests to addresses that users give reach private networks",
+  }),
   LOG_LEVEL: Type.String({
     pattern: "^(debug|info|warn|error|silent)$",
     default: "info",
@@ -46,6 +56,8 @@ export interface ApiConfig {
   internalSecret: string;
   encryptionKey: string;
   jwtSecret: string;
+  appDomain: string;
+  allowPrivateAddresses: boolean;
   logLevel: string;
 }
 
@@ -86,6 +98,8 @@ export function readApiConfig(
     internalSecret: env.INTERNAL_SECRET,
     encryptionKey: env.ENCRYPTION_KEY,
     jwtSecret: env.JWT_SECRET,
+    appDomain: env.APP_DOMAIN,
+    allowPrivateAddresses: env.ALLOW_PRIVATE_ADDRESSES === "true",
     logLevel: env.LOG_LEVEL,
   });
 }

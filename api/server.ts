@@ -2,6 +2,7 @@
 import type { Bus } from "#bus/bus.ts";
 import { openBus } from "#bus/open_bus.ts";
 import type { Logger } from "#http/logger.ts";
+import { prepareJobs } from "#store/jobs.ts";
 import { migrate } from "#store/migrations.ts";
 import { openSql, type Sql } from "#store/sql.ts";
 import { createApp } from "./app.ts";
@@ -13,6 +14,9 @@ export interface StartApiOptions {
     apiPort: number;
     publicUrl: string;
     internalSecret: string;
+    encryptionKey: string;
+    appDomain: string;
+    allowPrivateAddresses: boolean;
     databaseUrl?: string;
     redisUrl?: string | undefined;
   };
@@ -53,5 +57,6 @@ export async function openMigratedSql(databaseUrl: string | undefined): Promise<
   if (!databaseUrl) throw new Error("Cannot open the database: expected DATABASE_URL");
   const sql = openSql({ databaseUrl });
   await migrate(sql);
+  await prepareJobs(databaseUrl);
   return sql;
 }

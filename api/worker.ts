@@ -2,6 +2,7 @@
  * The worker: sweeps what other processes left behind and runs the scheduled jobs. Any number may
  * run beside each other.
  */
+import { hostname } from "node:os";
 import type { Bus } from "#bus/bus.ts";
 import { openBus } from "#bus/open_bus.ts";
 import type { Logger } from "#http/logger.ts";
@@ -9,7 +10,14 @@ import { platformErrorResponse } from "#http/platform_face.ts";
 import { createRequestMetrics } from "#http/request_metrics.ts";
 import { createService } from "#http/service.ts";
 import { purgeExpiredCredentials } from "#identity/purge.ts";
+import { createGuardedHttp } from "#outbound/guarded_http.ts";
 import { sweepCalls } from "#platform/call_sweeper.ts";
+import { deliverCallbacks } from "#runs/callbacks.ts";
+import { nodeDepsFor } from "#runs/engine/node_deps.ts";
+import { startRunEngine } from "#runs/engine/run_engine.ts";
+import { deliverCallbacksTask, executeRunTask } from "#runs/run_queue.ts";
+import { purgeRuns, sweepRuns } from "#runs/run_sweeper.ts";
+import { createEncryption } from "#store/encryption.ts";
 import { releaseStuckJobs, startJobs } from "#store/jobs.ts";
 import { type Sql, unavailableStore } from "#store/sql.ts";
 import { healthRoutes } from "./health.ts";
@@ -18,6 +26,7 @@ import { startPeriodic } from "./periodic.ts";
 import { openMigratedSql } from "./server.ts";
 
 const sweepIntervalMs = 5000;
+const runSweepIntervalMs = 2000;
 const stuckJobsIntervalMs = 60_000;
 
 export interface StartWorkerOptions {
@@ -27,6 +36,9 @@ export interface StartWorkerOptions {
     workerPort: number;
     databaseUrl: string;
     redisUrl?: string | undefined;
+    encryptionKey: string;
+    /** Development only: addresses that users give may be private. */
+    allowPrivateAddresses: boolean;
   };
   sql?: Sql;
   bus?: Bus;
@@ -58,11 +70,27 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     newRequestId: () => crypto.randomUUID(),
   });
   const listener = await listen(fetch, { host: config.bindAddress, port: config.workerPort });
+  const http = createGuardedHttp({ allowPrivateAddresses: config.allowPrivateAddresses });
+  const encryption = createEncryption(config.encryptionKey);
+  const engine = await startRunEngine({
+    sql,
+    bus,
+    logger,
+    now,
+    newId: () => crypto.randomUUID(),
+    workerId: `${hostname()}:${process.pid}:${crypto.randomUUID().slice(0, 8)}`,
+    nodeDeps: (claimed) => nodeDepsFor({ sql, http, encryption, now }, claimed),
+  });
   const jobs = await startJobs({
     databaseUrl: config.databaseUrl,
-    tasks: { purge_expired_credentials: () => purgeExpiredCredentials({ sql, now }) },
-    schedule: { purge_expired_credentials: "17 * * * *" },
-    concurrency: 4,
+    tasks: {
+      purge_expired_credentials: () => purgeExpiredCredentials({ sql, now }),
+      purge_runs: () => purgeRuns({ sql, now }),
+      [executeRunTask]: (payload) => engine.take(runIdOf(payload)),
+      [deliverCallbacksTask]: (payload) => deliverCallbacks({ sql, http, encryption, logger, now }, runIdOf(payload)),
+    },
+    schedule: { purge_expired_credentials: "17 * * * *", purge_runs: "37 * * * *" },
+    concurrency: 8,
     onLog: (level, message) => {
       if (level === "error" || level === "warning") logger.warn({ message }, "job queue");
     },
@@ -77,15 +105,32 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
       if (expired > 0) logger.debug({ expired }, "expired reservations");
     },
   });
+  const runSweeper = startPeriodic({
+    intervalMs: runSweepIntervalMs,
+    onError,
+    run: async () => {
+      const { orphaned } = await sweepRuns({ sql, bus, now });
+      if (orphaned > 0) logger.warn({ orphaned }, "took over runs whose worker is gone");
+    },
+  });
   const rescuer = startPeriodic({ intervalMs: stuckJobsIntervalMs, onError, run: () => releaseStuckJobs(sql, now()) });
   logger.info({ url: listener.url }, "worker runs");
   return {
     url: listener.url,
     port: listener.port,
     async close() {
-      await Promise.all([sweeper.stop(), rescuer.stop(), jobs.stop(), listener.close()]);
+      await Promise.all([sweeper.stop(), runSweeper.stop(), rescuer.stop(), jobs.stop(), listener.close()]);
+      await engine.stop();
+      await http.close();
       if (!given.bus) await bus.close();
       if (!given.sql) await sql.end({ timeout: 5 });
     },
   };
+}
+
+/** @throws Error for a job that nobody of ours added */
+function runIdOf(payload: unknown): string {
+  const { run_id } = payload as { run_id?: unknown };
+  if (typeof run_id !== "string") throw new Error("Expected a job with a run_id");
+  return run_id;
 }

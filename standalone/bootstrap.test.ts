@@ -29,7 +29,13 @@ describe("bootstrap", () => {
   /** Reads both agents with the file's token, through the api. */
   async function assertWorks({ file }: Bootstrapped): Promise<void> {
     const bus = createMemoryBus();
-    const config = { publicUrl: file.gateway_url, internalSecret: "internal-secret" };
+    const config = {
+      publicUrl: file.gateway_url,
+      internalSecret: "internal-secret",
+      encryptionKey: "encryption-key",
+      appDomain: "apps.test",
+      allowPrivateAddresses: false,
+    };
     const app = await createApp({ sql: database.sql, bus, logger: silentLogger, config, now: () => new Date() });
     for (const id of [file.voice_agent_id, file.echo_agent_id]) {
       const request = new Request(`http://api.test/v1/agents/voice/agents/${id}`, {

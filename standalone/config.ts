@@ -20,6 +20,8 @@ export const StandaloneEnvironment = Type.Object({
   API_PORT: port(8081),
   WORKER_PORT: port(8082),
   LOG_LEVEL: Type.String({ pattern: "^(debug|info|warn|error|silent)$", default: "info" }),
+  APP_DOMAIN: Type.String({ pattern: "^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$", default: "apps.localhost" }),
+  ALLOW_PRIVATE_ADDRESSES: Type.Boolean({ default: false, description: "true lets users' addresses lead inside" }),
   INTERNAL_SECRET: secret,
   ENCRYPTION_KEY: secret,
   JWT_SECRET: secret,
@@ -33,6 +35,9 @@ export interface StandaloneConfig {
   apiPort: number;
   workerPort: number;
   logLevel: string;
+  appDomain: string;
+  /** Development only: addresses that users give may be private. */
+  allowPrivateAddresses: boolean;
   givenSecrets: Partial<Secrets>;
   /** The gateway's share, once the api's address and the secret between them are known. */
   gateway(known: { apiUrl: string; internalSecret: string }): Readonly<GatewayConfig>;
@@ -71,6 +76,8 @@ function configFrom(own: StandaloneEnvironment, environment: Environment): Stand
     apiPort: own.API_PORT,
     workerPort: own.WORKER_PORT,
     logLevel: own.LOG_LEVEL,
+    appDomain: own.APP_DOMAIN,
+    allowPrivateAddresses: own.ALLOW_PRIVATE_ADDRESSES,
     givenSecrets: {
       ...(own.INTERNAL_SECRET ? { INTERNAL_SECRET: own.INTERNAL_SECRET } : {}),
       ...(own.ENCRYPTION_KEY ? { ENCRYPTION_KEY: own.ENCRYPTION_KEY } : {}),

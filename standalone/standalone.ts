@@ -14,6 +14,7 @@ import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import type { Logger } from "#http/logger.ts";
 import { createSignInLink } from "#identity/sign_in_links.ts";
 import { startWorkerPool } from "#media/worker_pool.ts";
+import { prepareJobs } from "#store/jobs.ts";
 import { migrate } from "#store/migrations.ts";
 import { openSql } from "#store/sql.ts";
 import { bootstrap } from "./bootstrap.ts";
@@ -74,7 +75,16 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
   const bus = await openBus({ redisUrl });
   closers.add(() => bus.close());
 
-  const shared = { bindAddress, publicUrl, internalSecret: secrets.INTERNAL_SECRET, databaseUrl: database.url };
+  await prepareJobs(database.url);
+  const shared = {
+    bindAddress,
+    publicUrl,
+    internalSecret: secrets.INTERNAL_SECRET,
+    encryptionKey: secrets.ENCRYPTION_KEY,
+    databaseUrl: database.url,
+    appDomain: config.appDomain,
+    allowPrivateAddresses: config.allowPrivateAddresses,
+  };
   const api = await startApi({ config: { ...shared, apiPort: config.apiPort }, sql, bus, logger });
   closers.add(() => api.close());
   const apiUrl = reachable(api);

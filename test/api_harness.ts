@@ -52,7 +52,13 @@ export async function openApiHarness(logger: Logger = silentLogger): Promise<Api
     sql,
     bus,
     logger,
-    config: { publicUrl: "http://desk.example:8080", internalSecret },
+    config: {
+      publicUrl: "http://desk.example:8080",
+      internalSecret,
+      encryptionKey: "encryption-key-of-tests",
+      appDomain: "apps.test",
+      allowPrivateAddresses: false,
+    },
     now,
   });
 

@@ -7,6 +7,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { prepareJobs } from "#store/jobs.ts";
 import { type Migration, migrate, readMigrations } from "#store/migrations.ts";
 import { openSql, type Sql } from "#store/sql.ts";
 
@@ -69,6 +70,7 @@ async function ensureTemplate(admin: Sql, serverUrl: string, migrations: readonl
     const sql = openSql({ databaseUrl: urlOf(serverUrl, building), connectionsMax: 1 });
     try {
       await migrate(sql, migrations);
+      await prepareJobs(urlOf(serverUrl, building));
     } finally {
       await sql.end({ timeout: 5 });
     }

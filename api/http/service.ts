@@ -12,6 +12,8 @@ export interface ServiceOptions {
   routes: readonly Route[];
   /** What is served as it is, by path: the OpenAPI document, metrics. */
   documents?: Readonly<Record<string, () => Promise<Response>>>;
+  /** What another service answers, by path pattern (Hono's), whatever the method. */
+  forwards?: Readonly<Record<string, (request: Request) => Promise<Response>>>;
   /** Renders an error in the service's contract. */
   face(error: ApiError): Response;
   /** The answer that an exception from a library stands for, for example a store that is away. */
@@ -34,6 +36,9 @@ export function createService(options: ServiceOptions): Fetch {
   }
   for (const [path, document] of Object.entries(options.documents ?? {})) {
     app.get(path, (context) => answer(options, `GET ${path}`, context.req.raw, document));
+  }
+  for (const [path, forward] of Object.entries(options.forwards ?? {})) {
+    app.all(path, (context) => answer(options, path, context.req.raw, () => forward(context.req.raw)));
   }
   app.notFound((context) =>
     answer(options, "unknown", context.req.raw, async () => {

@@ -18,11 +18,6 @@ export interface InvocationProxyDeps extends ApiDeps {
   appService: Fetch;
 }
 
-/** Whether a path of the management API belongs to an app. */
-export function isInvocation(path: string): boolean {
-  return proxied.test(path);
-}
-
 /** @throws ApiError as every endpoint of the management API does */
 export async function forwardInvocation(deps: InvocationProxyDeps, request: Request): Promise<Response> {
   const url = new URL(request.url);

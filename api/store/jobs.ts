@@ -2,13 +2,13 @@
  * Jobs in Postgres, on graphile-worker (which brings its own driver and pool). A job is a wake-up:
  * what is to be done, and by whom, stands in our own rows.
  */
-import { Logger as JobLogger, parseCronItems, run } from "graphile-worker";
+import { Logger as JobLogger, parseCronItems, run, runMigrations } from "graphile-worker";
 import type { Sql } from "./sql.ts";
 
 export interface JobsOptions {
   databaseUrl: string;
   /** Task by name. A task is short: well below `stuckAfterMs`. */
-  tasks: Record<string, () => Promise<void>>;
+  tasks: Record<string, (payload: unknown) => Promise<void>>;
   /** Cron lines (minute, hour, day, month, weekday; UTC) by task name. */
   schedule: Record<string, string>;
   /** Jobs at work at once in this process. */
@@ -24,14 +24,21 @@ export interface Jobs {
 /** A job locked for longer belongs to a worker that died; the queue itself would wait for hours. */
 const stuckAfterMs = 5 * 60 * 1000;
 
-/** Creates the queue's schema when it is missing and starts taking jobs. */
+/** Creates the queue's schema when it is missing, so that jobs can be added before any worker has started. */
+export async function prepareJobs(databaseUrl: string): Promise<void> {
+  await runMigrations({ connectionString: databaseUrl, logger: new JobLogger(() => () => undefined) });
+}
+
+/** Starts taking jobs. */
 export async function startJobs(options: JobsOptions): Promise<Jobs> {
   const runner = await run({
     connectionString: options.databaseUrl,
     maxPoolSize: options.concurrency + 2,
     concurrency: options.concurrency,
     noHandleSignals: true,
-    taskList: Object.fromEntries(Object.entries(options.tasks).map(([name, task]) => [name, async () => task()])),
+    taskList: Object.fromEntries(
+      Object.entries(options.tasks).map(([name, task]) => [name, async (payload) => task(payload)]),
+    ),
     parsedCronItems: parseCronItems(Object.entries(options.schedule).map(([task, match]) => ({ task, match }))),
     logger: new JobLogger(() => (level, message) => options.onLog(level, message)),
   });

@@ -246,19 +246,17 @@ async function upsertNodes(
   const rows = batch.flatMap(({ run, pending }) => [...pending.nodes.values()].map((node) => ({ run, node })));
   if (rows.length === 0) return;
   const jsonOf = (value: unknown) => (value === undefined || value === null ? null : JSON.stringify(value));
-  const isOver = (status: NodeRunRow["status"]) => status !== "running" && status !== "waiting";
   await sql`
     insert into node_run (id, run_id, node_id, attempt, status, output, error, usage, handle, wake_at, started_at, ended_at)
     select id, run_id, node_id, attempt, status, output::json, error::json, usage::json, handle, wake_at, ${now},
-           case when is_over then ${now}::timestamptz end
+           case when status not in ('running', 'waiting') then ${now}::timestamptz end
     from unnest(
       ${rows.map(({ node }) => node.id)}::uuid[], ${rows.map(({ run }) => run.id)}::uuid[],
       ${rows.map(({ node }) => node.node_id)}::text[], ${rows.map(({ node }) => node.attempt)}::integer[],
       ${rows.map(({ node }) => node.status)}::text[], ${rows.map(({ node }) => jsonOf(node.output))}::text[],
       ${rows.map(({ node }) => jsonOf(node.error))}::text[], ${rows.map(({ node }) => jsonOf(node.usage))}::text[],
-      ${rows.map(({ node }) => node.handle)}::text[], ${rows.map(({ node }) => node.wake_at?.toISOString() ?? null)}::timestamptz[],
-      ${rows.map(({ node }) => isOver(node.status))}::boolean[]
-    ) as node (id, run_id, node_id, attempt, status, output, error, usage, handle, wake_at, is_over)
+      ${rows.map(({ node }) => node.handle)}::text[], ${rows.map(({ node }) => node.wake_at?.toISOString() ?? null)}::timestamptz[]
+    ) as node (id, run_id, node_id, attempt, status, output, error, usage, handle, wake_at)
     on conflict on constraint node_run_run_id_node_id_iteration_key do update
     set attempt = excluded.attempt, status = excluded.status, output = excluded.output, error = excluded.error,
         usage = excluded.usage, handle = excluded.handle, wake_at = excluded.wake_at, ended_at = excluded.ended_at`;

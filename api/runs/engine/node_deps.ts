@@ -1,0 +1,105 @@
+/** What nodes of one run may reach: models and tools, with the credentials of the run's own project. */
+import type { ModelSettings } from "#contracts/voice_agent.ts";
+import type { NodeConfig } from "#contracts/workflow.ts";
+import type { GuardedHttp } from "#outbound/guarded_http.ts";
+import { connectMcp, McpError } from "#outbound/mcp_client.ts";
+import { createEchoModel } from "#outbound/models/echo_model.ts";
+import type { LanguageModel } from "#outbound/models/language_model.ts";
+import { createOpenAiModel, ModelUnavailableError } from "#outbound/models/openai_model.ts";
+import { ProviderError } from "#outbound/models/provider_error.ts";
+import { createRulesModel } from "#outbound/models/rules_model.ts";
+import { createScriptedModel } from "#outbound/models/scripted_model.ts";
+import type { Encryption } from "#store/encryption.ts";
+import type { Sql } from "#store/sql.ts";
+import { type OpenedConnection, openConnection } from "../connections.ts";
+import { type NodeDeps, NodeError } from "./node_kind.ts";
+import type { ClaimedRun } from "./run_claim.ts";
+
+export interface NodeWorld {
+  sql: Sql;
+  http: GuardedHttp;
+  encryption: Encryption;
+  now(): Date;
+}
+
+const builtInModels: Record<string, (settings: ModelSettings) => LanguageModel> = {
+  echo: createEchoModel,
+  scripted: createScriptedModel,
+  rules: createRulesModel,
+};
+export const builtInModelNames: readonly string[] = Object.keys(builtInModels);
+
+export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
+  const { http, now } = world;
+  const connectionOf = async (id: string): Promise<OpenedConnection> => {
+    const connection = await openConnection(world, run.project_id, id);
+    if (connection) return connection;
+    throw new NodeError("unknown_connection", `The run's project has no connection ${id}`);
+  };
+  return {
+    http,
+    now,
+    async openModel(config) {
+      if (config.connection_id === undefined) return builtIn(config);
+      const { baseUrl, secret } = await connectionOf(config.connection_id);
+      const model = createOpenAiModel({
+        apiKey: secret,
+        model: config.model,
+        dispatcher: http.dispatcher,
+        ...(baseUrl !== undefined && { baseUrl }),
+        ...(config.temperature !== undefined && { temperature: config.temperature }),
+        ...(config.max_tokens !== undefined && { maxTokens: config.max_tokens }),
+      });
+      return withNodeErrors(model);
+    },
+    async callMcpTool({ url, tool, connection_id, headers }, toolArguments, signal) {
+      const connection = connection_id === undefined ? undefined : await connectionOf(connection_id);
+      const server = {
+        url,
+        headers: {
+          ...Object.fromEntries((headers ?? []).map(({ key, value }) => [key, value])),
+          ...(connection && { authorization: `Bearer ${connection.secret}` }),
+        },
+      };
+      try {
+        const session = await connectMcp(server, http);
+        try {
+          return await session.callTool(tool, toolArguments, signal);
+        } finally {
+          await session.close();
+        }
+      } catch (cause) {
+        if (!(cause instanceof McpError)) throw cause;
+        throw new NodeError("mcp_failed", cause.message, { cause, retryable: cause.retryable });
+      }
+    },
+  };
+}
+
+function builtIn({ model, options }: NodeConfig<"llm">): LanguageModel {
+  const create = builtInModels[model];
+  if (!create) {
+    const names = builtInModelNames.join(", ");
+    throw new NodeError(
+      "unknown_model",
+      `Expected a connection_id for ${model}; without one the model is one of ${names}`,
+    );
+  }
+  return withNodeErrors(create({ provider: model, language: "en", options: options ?? {} }));
+}
+
+/** A provider's failure as the node's own. */
+function withNodeErrors(model: LanguageModel): LanguageModel {
+  return {
+    async *reply(request, signal) {
+      try {
+        yield* model.reply(request, signal);
+      } catch (cause) {
+        if (!(cause instanceof ProviderError)) throw cause;
+        const retryable = cause instanceof ModelUnavailableError;
+        throw new NodeError("model_failed", cause.message, { cause, retryable });
+      }
+    },
+    close: () => model.close(),
+  };
+}

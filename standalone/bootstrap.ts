@@ -1,0 +1,229 @@
+/**
+ * The first start: an organization with its owner, a platform administrator, a project, credentials
+ * and two agents, and `DATA_DIR/bootstrap.json` (mode 0600) that names them.
+ *
+ * A row in `bootstrap` says that it happened; a lock in Postgres lets one process at a time do it.
+ * A start that was killed in between, or whose file was lost, gets new secrets for the same things.
+ */
+import { randomBytes } from "node:crypto";
+import { open, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { createAccessKey } from "#identity/access_keys.ts";
+import type { Caller } from "#identity/caller.ts";
+import { hashPassword } from "#identity/password.ts";
+import { createPersonalAccessToken } from "#identity/personal_access_tokens.ts";
+import { insertProject } from "#identity/projects.ts";
+import { sha256Hex } from "#identity/secret.ts";
+import { configProblems } from "#platform/agent_config.ts";
+import { insertVoiceAgent, type NewAgent } from "#platform/voice_agents.ts";
+import { type AnySql, oneRow, type Sql } from "#store/sql.ts";
+import { echoConfig, frontDeskConfig } from "./first_agents.ts";
+
+/** The content of `bootstrap.json`. */
+export interface BootstrapFile {
+  gateway_url: string;
+  api_url: string;
+  email: string;
+  password: string;
+  pat: string;
+  access_key: string;
+  project_id: string;
+  voice_agent_id: string;
+  echo_agent_id: string;
+  admin_email: string;
+  admin_password: string;
+}
+
+export interface BootstrapOptions {
+  /** On a migrated database. */
+  sql: Sql;
+  gatewayUrl: string;
+  apiUrl: string;
+  /** An existing folder. */
+  dataDir: string;
+  now?: () => Date;
+}
+
+export interface Bootstrapped {
+  /** Of `bootstrap.json`. */
+  path: string;
+  file: BootstrapFile;
+  /** Whom a sign-in link is for. */
+  ownerId: string;
+  organizationId: string;
+}
+
+/** Any constant will do: it names our lock in `pg_locks`. */
+const lockKey = 7_305_003;
+const ownerEmail = "owner@frontdesk.example";
+const adminEmail = "admin@frontdesk.example";
+
+interface BootstrapRow {
+  organization_id: string;
+  owner_id: string;
+  admin_id: string;
+  project_id: string;
+  voice_agent_id: string;
+  echo_agent_id: string;
+}
+
+/** Makes what is missing, keeps what is there, and brings the addresses in the file up to date. */
+export async function bootstrap({
+  sql,
+  gatewayUrl,
+  apiUrl,
+  dataDir,
+  now = () => new Date(),
+}: BootstrapOptions): Promise<Bootstrapped> {
+  const path = join(dataDir, "bootstrap.json");
+  const connection = await sql.reserve();
+  try {
+    await connection`select pg_advisory_lock(${lockKey})`;
+    const row = (await findRow(sql)) ?? (await sql.begin((transaction) => createFirst(transaction, now())));
+    const kept = await readValidFile(sql, path, row);
+    const secrets = kept ?? (await sql.begin((transaction) => mintSecrets(transaction, row, now())));
+    const file: BootstrapFile = {
+      gateway_url: gatewayUrl,
+      api_url: apiUrl,
+      email: secrets.email,
+      password: secrets.password,
+      pat: secrets.pat,
+      access_key: secrets.access_key,
+      project_id: row.project_id,
+      voice_agent_id: row.voice_agent_id,
+      echo_agent_id: row.echo_agent_id,
+      admin_email: secrets.admin_email,
+      admin_password: secrets.admin_password,
+    };
+    await writePrivateFile(path, `${JSON.stringify(file, null, 2)}\n`);
+    return { path, file, ownerId: row.owner_id, organizationId: row.organization_id };
+  } finally {
+    await connection`select pg_advisory_unlock(${lockKey})`;
+    connection.release();
+  }
+}
+
+async function findRow(sql: AnySql): Promise<BootstrapRow | undefined> {
+  const [row] = await sql<BootstrapRow[]>`
+    select organization_id, owner_id, admin_id, project_id, voice_agent_id, echo_agent_id from bootstrap`;
+  return row;
+}
+
+async function createFirst(sql: AnySql, now: Date): Promise<BootstrapRow> {
+  const organization = oneRow(
+    await sql<{ id: string }[]>`insert into organization (name) values ('Frontdesk') returning id`,
+  );
+  const owner = oneRow(
+    await sql<{ id: string }[]>`
+      insert into app_user (email, first_name, last_name) values (${ownerEmail}, 'Front', 'Desk') returning id`,
+  );
+  const admin = oneRow(
+    await sql<{ id: string }[]>`
+      insert into app_user (email, first_name, last_name, is_platform_admin)
+      values (${adminEmail}, 'Platform', 'Administrator', true) returning id`,
+  );
+  await sql`
+    insert into organization_member (organization_id, user_id, role)
+    values (${organization.id}, ${owner.id}, 'owner')`;
+  const caller: Caller = { userId: owner.id, organizationId: organization.id, role: "owner" };
+  const project = await insertProject(sql, caller, { name: "Front desk", description: "Made by the first start" }, now);
+  const frontDesk = await insertFirstAgent(sql, caller, now, {
+    name: "Front desk",
+    description: "Answers questions about a hotel, by rules and with real speech",
+    project_id: project.id,
+    config: frontDeskConfig,
+  });
+  const echo = await insertFirstAgent(sql, caller, now, {
+    name: "Echo",
+    description: "Says back what it hears",
+    project_id: project.id,
+    config: echoConfig,
+  });
+  const row: BootstrapRow = {
+    organization_id: organization.id,
+    owner_id: owner.id,
+    admin_id: admin.id,
+    project_id: project.id,
+    voice_agent_id: frontDesk.id,
+    echo_agent_id: echo.id,
+  };
+  await sql`insert into bootstrap ${sql({ ...row, created_at: now })}`;
+  return row;
+}
+
+function insertFirstAgent(sql: AnySql, caller: Caller, now: Date, agent: NewAgent) {
+  const problems = configProblems(agent.config, "config");
+  if (problems) throw new Error(`Cannot make agent ${agent.name}: ${JSON.stringify(problems)}`);
+  return insertVoiceAgent(sql, caller, agent, now);
+}
+
+type Secrets = Pick<BootstrapFile, "email" | "password" | "pat" | "access_key" | "admin_email" | "admin_password">;
+
+/** New passwords, token and key. Older tokens and keys go on working: somebody may have copied them. */
+async function mintSecrets(sql: AnySql, row: BootstrapRow, now: Date): Promise<Secrets> {
+  const { organization_id: organizationId, owner_id: userId } = row;
+  const owner = await givePassword(sql, row.owner_id, now);
+  const admin = await givePassword(sql, row.admin_id, now);
+  const pat = await createPersonalAccessToken(sql, { userId, organizationId, name: "Bootstrap", now });
+  const { secret } = await createAccessKey(sql, { organizationId, userId, name: "Bootstrap", now });
+  return {
+    email: owner.email,
+    password: owner.password,
+    pat,
+    access_key: secret,
+    admin_email: admin.email,
+    admin_password: admin.password,
+  };
+}
+
+async function givePassword(sql: AnySql, userId: string, now: Date): Promise<{ email: string; password: string }> {
+  const password = randomBytes(18).toString("base64url");
+  const { email } = oneRow(
+    await sql<{ email: string }[]>`
+      update app_user set password_hash = ${await hashPassword(password)}, updated_at = ${now}
+      where id = ${userId} returning email`,
+  );
+  return { email, password };
+}
+
+/** The file's content when it is whole and its token and key still open this database. */
+async function readValidFile(sql: AnySql, path: string, row: BootstrapRow): Promise<Secrets | undefined> {
+  const file = await readJsonFile(path);
+  if (!file || !isWhole(file) || file.voice_agent_id !== row.voice_agent_id) return undefined;
+  const [token] = await sql`
+    select 1 from personal_access_token where secret_sha256 = ${sha256Hex(file.pat)} and revoked_at is null`;
+  const [key] = await sql`
+    select 1 from access_key where secret_sha256 = ${sha256Hex(file.access_key)} and revoked_at is null`;
+  return token && key ? file : undefined;
+}
+
+async function readJsonFile(path: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(path, "utf8"));
+  } catch {
+    return undefined; // Missing or cut short: it is written anew.
+  }
+}
+
+function isWhole(file: unknown): file is BootstrapFile {
+  const names = ["email", "password", "pat", "access_key", "voice_agent_id", "admin_email", "admin_password"];
+  return names.every((name) => typeof (file as Record<string, unknown>)[name] === "string");
+}
+
+/** Never half there and never readable by others: written aside, flushed, then renamed. */
+async function writePrivateFile(path: string, content: string): Promise<void> {
+  const aside = `${path}.${process.pid}.${randomBytes(4).toString("hex")}`;
+  try {
+    const handle = await open(aside, "wx", 0o600);
+    try {
+      await handle.writeFile(content);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(aside, path);
+  } catch (error) {
+    await rm(aside, { force: true });
+    throw error;
+  }
+}
