@@ -13,7 +13,7 @@ export interface CallerTurnsHost {
   callMs(nowMs: number): number;
   nextItemId(): string;
   send(message: SessionMessage): void;
-  failed(stage: "stt", reason: string): void;
+  failed(stage: "stt", cause: unknown): void;
   dispatch(event: TurnEvent): void;
 }
 
@@ -91,8 +91,8 @@ export class CallerTurns {
     const utterance = { ...audio, index: this.#utterances };
     this.#utterances += 1;
     const { signal } = this.#abort;
-    const result = await recognize(this.#stt, utterance, signal, this.#scheduler, (reason) =>
-      this.#host.failed("stt", reason),
+    const result = await recognize(this.#stt, utterance, signal, this.#scheduler, (cause) =>
+      this.#host.failed("stt", cause),
     );
     if (signal.aborted) return;
     timing.note("stt_final", this.#scheduler.nowMs());

@@ -27,6 +27,14 @@ export const ttsTimeoutMs = 10_000;
 
 export type FailedStage = "stt" | "llm" | "tts";
 
+/** A stage gave no sign for too long. */
+export class StageTimeoutError extends Error {
+  constructor(timeoutMs: number) {
+    super(`No answer within ${timeoutMs} ms`);
+    this.name = "StageTimeoutError";
+  }
+}
+
 export interface Stages {
   stt: SpeechToText | undefined;
   llm: LanguageModel;
@@ -60,7 +68,7 @@ export interface AnswerHooks {
   /** Runs a tool; what it answers becomes the history's `tool` item. `leaves` ends the call after the answer. */
   runTool(call: ToolCall): ToolOutcome;
   tooManySteps(): void;
-  failed(stage: FailedStage, reason: string): void;
+  failed(stage: FailedStage, cause: unknown): void;
 }
 
 export interface ToolOutcome {
@@ -91,7 +99,7 @@ async function within<T>(
 ): Promise<T> {
   let cancel = () => {};
   const givenUp = new Promise<never>((_, reject) => {
-    const stop = scheduler.after(timeoutMs, () => reject(new Error(`gave no answer within ${timeoutMs} ms`)));
+    const stop = scheduler.after(timeoutMs, () => reject(new StageTimeoutError(timeoutMs)));
     const onAbort = () => reject(new Error("aborted"));
     signal.addEventListener("abort", onAbort, { once: true });
     cancel = () => {
@@ -144,17 +152,13 @@ async function underOwnSignal(signal: AbortSignal, stage: (own: AbortSignal) => 
   }
 }
 
-function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
-}
-
 /** The recognizer's final answer. A failure is reported and reads as "understood nothing". */
 export async function recognize(
   stt: SpeechToText,
   utterance: Utterance,
   signal: AbortSignal,
   scheduler: Scheduler,
-  onFailure: (reason: string) => void,
+  onFailure: (cause: unknown) => void,
 ): Promise<SttResult> {
   let result: SttResult = { text: "", final: true };
   try {
@@ -162,7 +166,7 @@ export async function recognize(
       result = await within(stt.finish(utterance, own), sttTimeoutMs, own, scheduler);
     });
   } catch (cause) {
-    if (!signal.aborted) onFailure(reasonOf(cause));
+    if (!signal.aborted) onFailure(cause);
   }
   return result;
 }
@@ -183,7 +187,7 @@ export async function answer(
   try {
     await underOwnSignal(signal, (own) => generate(request, stages.llm, clauses, hooks, own, scheduler));
   } catch (cause) {
-    if (!signal.aborted) hooks.failed("llm", reasonOf(cause));
+    if (!signal.aborted) hooks.failed("llm", cause);
   } finally {
     clauses.close();
   }
@@ -293,7 +297,7 @@ async function speakClauses(
     } catch (cause) {
       if (signal.aborted) return;
       hasFailed = true;
-      hooks.failed("tts", reasonOf(cause));
+      hooks.failed("tts", cause);
     }
   }
 }

@@ -19,7 +19,16 @@ import type {
   SessionSink,
   SessionSpec,
 } from "./media_session.ts";
-import { type AnswerHooks, answer, type StageFactories, type Stages, say } from "./pipeline.ts";
+import {
+  type AnswerHooks,
+  answer,
+  type FailedStage,
+  type StageFactories,
+  type Stages,
+  StageTimeoutError,
+  say,
+} from "./pipeline.ts";
+import { ProviderError } from "./providers/provider.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { type TurnTiming, tenths } from "./turn_timing.ts";
 import {
@@ -37,7 +46,7 @@ export interface SessionDeps {
   scheduler: Scheduler;
   stages: StageFactories;
   vad: VadEngine;
-  /** A session broke an invariant: it ended with `internal_error`, all others go on. */
+  /** For the log: a provider failed in a way of its own, or the session broke an invariant and ended with `internal_error`. */
   onFault?: (callId: string, cause: unknown) => void;
 }
 
@@ -168,7 +177,7 @@ class Session implements MediaSession {
         callMs: (nowMs) => nowMs - this.#startedMs,
         nextItemId: () => this.#speech.nextItemId(),
         send: (message) => this.#send(message),
-        failed: (stage, reason) => this.#fail(stage, reason),
+        failed: (stage, cause) => this.#fail(stage, cause),
         dispatch: (event) => this.#dispatch(event),
       },
       this.#log,
@@ -469,7 +478,7 @@ class Session implements MediaSession {
           "max_tool_steps",
           `The turn used its ${this.#spec.config.advanced.max_tool_steps} tool steps and ended there`,
         ),
-      failed: (stage, reason) => this.#fail(stage, reason),
+      failed: (stage, cause) => this.#fail(stage, cause),
       runTool: (call) => {
         this.#log.count((usage) => {
           usage.tool_calls += 1;
@@ -480,9 +489,13 @@ class Session implements MediaSession {
     };
   }
 
-  #fail(stage: "stt" | "llm" | "tts", reason: string): void {
+  /** The client is told what our own providers say; the reason of anything else is for the log alone. */
+  #fail(stage: FailedStage, cause: unknown): void {
     if (this.#isEnded) return;
-    this.#send({ type: "error", code: `${stage}_failed`, message: reason, fatal: false });
+    const isOurs = cause instanceof ProviderError || cause instanceof StageTimeoutError;
+    if (!isOurs) this.#onFault(cause);
+    const message = isOurs ? cause.message : `The ${stage} provider failed; the call goes on`;
+    this.#send({ type: "error", code: `${stage}_failed`, message, fatal: false });
   }
 
   #warn(code: string, message: string, ref?: string): void {

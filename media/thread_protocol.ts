@@ -19,7 +19,7 @@ export interface FromThreadObjects {
   message: SessionMessage;
   record: Omit<CallProgress, "call_id">;
   ended: { end: CallEnd; usage: Usage };
-  /** A session broke an invariant; its end follows. */
+  /** For the log: see `SessionDeps.onFault`. */
   fault: { callId: string; cause: unknown };
 }
 

@@ -83,8 +83,7 @@ class WorkerPool implements MediaHost {
       { vad: this.#options.vad ?? "energy" },
       {
         lost: (calls, cause) => this.#replace(thread, calls, cause),
-        fault: ({ callId, cause }) =>
-          this.#options.logger?.warn({ call_id: callId, err: cause }, "call ended by a fault"),
+        fault: ({ callId, cause }) => this.#options.logger?.warn({ call_id: callId, err: cause }, "fault in a call"),
       },
     );
     thread.ready.then(
