@@ -18,6 +18,9 @@ declare namespace WebAssembly {
     readonly buffer: ArrayBuffer;
     grow(pages: number): number;
   }
+  class Global {
+    readonly value: number;
+  }
   class RuntimeError extends Error {}
   function compile(bytes: ArrayBuffer | ArrayBufferView): Promise<Module>;
   function instantiate(module: Module, imports?: Imports): Promise<Instance>;

@@ -1,5 +1,6 @@
 /** Voice activity: how likely a window of 16 kHz audio is speech. */
 import { createEnergyVad } from "./energy_vad.ts";
+import { createSileroVad } from "./silero_vad.ts";
 
 export const vadEngines = ["energy", "silero"] as const;
 export type VadEngine = (typeof vadEngines)[number];
@@ -16,6 +17,5 @@ export interface Vad {
 }
 
 export function createVad(engine: VadEngine): Vad {
-  if (engine === "silero") throw new Error("not built yet");
-  return createEnergyVad();
+  return engine === "silero" ? createSileroVad() : createEnergyVad();
 }
