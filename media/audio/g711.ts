@@ -9,7 +9,7 @@ const mulawClip = 0x1fff;
 
 function mulawByteFor(sample: number): number {
   const magnitude = Math.min(((sample < 0 ? ~sample : sample) >> 2) + mulawBias, mulawClip);
-  const segment = 27 - Math.clz32(magnitude); // 1 (33…63) … 8 (4096…8191), less one
+  const segment = 26 - Math.clz32(magnitude); // 0 (33…63) … 7 (4096…8191)
   const step = (magnitude >> (segment + 1)) & 0x0f;
   const code = (segment << 4) | step;
   return ~(sample < 0 ? code | 0x80 : code) & 0xff;
