@@ -3,6 +3,7 @@
  * what is to be done, and by whom, stands in our own rows.
  */
 import { Logger as JobLogger, parseCronItems, run, runMigrations } from "graphile-worker";
+import pg from "pg";
 import type { Sql } from "./sql.ts";
 
 export interface JobsOptions {
@@ -31,9 +32,9 @@ export async function prepareJobs(databaseUrl: string): Promise<void> {
 
 /** Starts taking jobs. */
 export async function startJobs(options: JobsOptions): Promise<Jobs> {
+  const pool = openPool(options);
   const runner = await run({
-    connectionString: options.databaseUrl,
-    maxPoolSize: options.concurrency + 2,
+    pgPool: pool,
     concurrency: options.concurrency,
     noHandleSignals: true,
     taskList: Object.fromEntries(
@@ -47,10 +48,22 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
   let stopped: Promise<void> | undefined;
   return {
     stop() {
-      stopped ??= runner.stop();
+      stopped ??= runner.stop().finally(() => pool.end());
       return stopped;
     },
   };
+}
+
+/**
+ * The queue's connections. A pool of our own: the queue would not wait for its pool's end, and by then
+ * nobody would listen to what Postgres says to connections that are still closing.
+ */
+function openPool({ databaseUrl, concurrency, onLog }: JobsOptions): pg.Pool {
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: concurrency + 2 });
+  const onError = (error: Error) => onLog("warning", `a connection of the job queue failed: ${error.message}`);
+  pool.on("error", onError);
+  pool.on("connect", (client) => client.on("error", onError));
+  return pool;
 }
 
 /** Makes jobs of dead workers available again. Safe to run in every worker. */
