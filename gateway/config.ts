@@ -25,6 +25,7 @@ export const GatewayEnvironment = Type.Object({
   ),
   APP_DOMAIN: Type.String({ default: "apps.localhost" }),
   CALL_SLOTS: Type.Integer({ minimum: 0, maximum: 100_000, default: 64 }),
+  VAD: Type.Unsafe<"energy" | "silero">({ ...oneOf(["energy", "silero"]), default: "energy" }),
   MEDIA_THREADS: Type.Optional(Type.Integer({ minimum: 1, maximum: 64, description: "default: one a core" })),
   TRANSPORT: Type.Unsafe<(typeof transportChoices)[number]>({ ...oneOf(transportChoices), default: "auto" }),
   DRAIN_TIMEOUT_S: Type.Integer({ minimum: 0, maximum: 86_400, default: 120, description: "seconds" }),
@@ -46,6 +47,8 @@ export interface GatewayConfig {
   appDomain: string;
   callSlots: number;
   mediaThreads: number;
+  /** Voice activity detection of the media threads. Unset (tests): energy. */
+  vad?: "energy" | "silero";
   transport: (typeof transportChoices)[number];
   drainTimeoutS: number;
   dataDir: string;
@@ -99,6 +102,7 @@ function configFrom(env: GatewayEnvironment): GatewayConfig {
     appDomain: env.APP_DOMAIN,
     callSlots: env.CALL_SLOTS,
     mediaThreads: env.MEDIA_THREADS ?? availableParallelism(),
+    vad: env.VAD,
     transport: env.TRANSPORT,
     drainTimeoutS: env.DRAIN_TIMEOUT_S,
     dataDir: env.DATA_DIR,

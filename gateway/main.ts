@@ -11,7 +11,7 @@ const sameSignalMs = 500;
 async function main(config: GatewayConfig): Promise<void> {
   const logger = pino({ name: "gateway" });
   const bus = await openBus({ redisUrl: config.redisUrl });
-  const media = await startWorkerPool({ threads: config.mediaThreads, logger });
+  const media = await startWorkerPool({ threads: config.mediaThreads, vad: config.vad ?? "energy", logger });
   const gateway = await startGateway({ config, bus, media, logger });
 
   let asked = 0;

@@ -41,6 +41,7 @@ export function callsJson(result: CallsResult): Record<string, unknown> {
     underruns: talking.underruns,
     frames_after_clear: talking.framesAfterClear,
     sequence_gaps: talking.sequenceGaps,
+    unmeasured: talking.unmeasured,
     calls_per_core: callsPerCore(result),
     load_tool: { event_loop_delay_p99_ms: ownLoopDelayP99Ms, cpu_share: ownCpuShare },
     ...Object.fromEntries(summaries),
@@ -77,6 +78,9 @@ export function callsText(title: string, result: CallsResult): string {
     `  admitted ${connecting.admitted}, refused ${counts(connecting.refused)}, dropped ${counts(talking.dropped)}, warnings ${counts(talking.warnings)}`,
     `  ${talking.turns} turns in ${result.talkedSeconds.toFixed(0)} s, agents spoke ${(100 * speakingShare(result)).toFixed(0)} % of the time`,
     `  frames ${talking.framesSent} sent, ${talking.framesReceived} received, ${talking.underruns} underruns (${underrunShare.toFixed(3)} %), ${talking.framesAfterClear} after clear, ${talking.sequenceGaps} gaps in seq`,
+    ...(talking.unmeasured === 0
+      ? []
+      : [`  ${talking.unmeasured} times not measured: the gateway had filled gaps with silence`]),
     ...(perCore === undefined ? [] : [`  ${perCore.toFixed(0)} calls a core at this CPU time a call`]),
     `  load tool: event loop late by ${result.ownLoopDelayP99Ms.toFixed(1)} ms (p99), ${(100 * result.ownCpuShare).toFixed(0)} % of a core`,
     table(["", "unit", "p50", "p95", "p99", "max", "count"], rows),

@@ -151,8 +151,9 @@ async function talk(
     const talking = callers.filter((caller) => caller.isTalking).length;
     const now = pid === undefined ? undefined : await processUsage(pid);
     const nowAtMs = performance.now();
-    if (usage && before && now && last && talking > 0) {
-      const seconds = (nowAtMs - lastAtMs) / 1000;
+    const seconds = (nowAtMs - lastAtMs) / 1000;
+    // The kernel counts in hundredths of a second: a short interval after a late one says nothing.
+    if (usage && before && now && last && talking > 0 && seconds > 0.5) {
       usage.cpuMsPerCallSecond.record((now.cpuMs - last.cpuMs) / seconds / talking);
       usage.rssKibPerCall.record((now.rssBytes - before.rssBytes) / 1024 / talking);
     }

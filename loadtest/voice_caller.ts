@@ -155,7 +155,8 @@ export class VoiceCaller {
       case "user_speech_started":
         if (this.#clearedAtMs !== undefined) {
           const sentAtMs = this.#sentAt(message.audio_ms + minInterruptMs);
-          if (sentAtMs !== undefined) figures.bargeInMs.record(this.#clearedAtMs - sentAtMs);
+          if (sentAtMs === undefined) figures.unmeasured += 1;
+          else figures.bargeInMs.record(this.#clearedAtMs - sentAtMs);
         }
         this.#clearedAtMs = undefined;
         return;
@@ -214,7 +215,8 @@ export class VoiceCaller {
     const { figures, eosSilenceMs, providerDelayMs } = this.#shared;
     this.#awaitsAnswer = false;
     const sentAtMs = this.#sentAt(this.#speechStoppedMs + eosSilenceMs);
-    if (sentAtMs !== undefined) figures.answerMs.record(nowMs - sentAtMs - providerDelayMs);
+    if (sentAtMs === undefined) figures.unmeasured += 1;
+    else figures.answerMs.record(nowMs - sentAtMs - providerDelayMs);
   }
 
   /** When the frame was sent that brought the input audio to `audioMs`; undefined when that is unknown. */

@@ -93,7 +93,11 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
   closers.add(() => worker.close());
 
   const gatewayConfig = config.gateway({ apiUrl, internalSecret: secrets.INTERNAL_SECRET });
-  const media = await startWorkerPool({ threads: gatewayConfig.mediaThreads, logger });
+  const media = await startWorkerPool({
+    threads: gatewayConfig.mediaThreads,
+    vad: gatewayConfig.vad ?? "energy",
+    logger,
+  });
   closers.add(() => media.close());
   const gateway = await startGateway({ config: gatewayConfig, bus, media, logger });
   closers.add(() => gateway.close());
