@@ -3,7 +3,7 @@ import { after, before, describe, it } from "node:test";
 import type { Bus } from "#bus/bus.ts";
 import { createMemoryBus } from "#bus/memory_bus.ts";
 import { createRedisBus } from "#bus/redis_bus.ts";
-import { CallClient, eventually, FakeApi, startTestGateway, type TestGateway } from "./gateway_fixture.ts";
+import { CallClient, eventually, FakeApi, inBatches, startTestGateway, type TestGateway } from "./gateway_fixture.ts";
 import { type RedisForTests, redisMissing, startRedis } from "./redis_fixture.ts";
 
 for (const kind of ["memory", "redis"] as const) {
@@ -50,7 +50,7 @@ for (const kind of ["memory", "redis"] as const) {
 
     it("admit exactly 16 of 1,000 racing connects, and every refused reservation afterwards", async () => {
       const opensBefore = api.opens;
-      const reservations = await Promise.all(Array.from({ length: 1000 }, () => gatewayOf(0).reserve()));
+      const reservations = await inBatches(1000, () => gatewayOf(0).reserve());
       const results = await Promise.all(reservations.map(({ url }, index) => CallClient.connect(at(index, url))));
       const admitted = results.filter((result) => result instanceof CallClient);
       assert.equal(admitted.length, 16);

@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import type { Bus } from "#bus/bus.ts";
 import { createRedisBus } from "#bus/redis_bus.ts";
 import type { CloseCallRequest, ReservedCall } from "#contracts/internal_calls.ts";
-import { CallClient, eventually, FakeApi } from "./gateway_fixture.ts";
+import { CallClient, eventually, FakeApi, inBatches } from "./gateway_fixture.ts";
 import { type RedisForTests, redisMissing, startRedis } from "./redis_fixture.ts";
 
 const internalSecret = "internal-secret-of-this-test";
@@ -120,7 +120,7 @@ describe("two gateway processes on Redis, 8 slots each", { skip: redisMissing(pr
   };
 
   it("admit exactly 16 of 1,000 racing connects, and every refused reservation afterwards", async () => {
-    const paths = await Promise.all(Array.from({ length: 1000 }, reserve));
+    const paths = await inBatches(1000, reserve);
     const results = await Promise.all(paths.map((path, index) => CallClient.connect(at(index, path))));
     const admitted = results.filter((result) => result instanceof CallClient);
     assert.equal(admitted.length, 16);

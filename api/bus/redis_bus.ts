@@ -11,7 +11,8 @@ import type { Bus, CapacityFigures } from "./bus.ts";
 import { redisKeys, redisScripts } from "./redis_scripts.ts";
 
 const startTimeoutMs = 5000;
-const commandTimeoutMs = 1000;
+/** Of a Redis that hangs; one that is away refuses at once. A thousand connects on a busy machine take their time. */
+const commandTimeoutMs = 3000;
 const reconnectDelayMsMax = 2000;
 const ttlAfterExpiryMs = String(voiceLimits.reservationTtlS * 1000);
 const tombstoneMs = String(voiceLimits.tombstoneTtlS * 1000);
