@@ -221,8 +221,8 @@ export class AgentSpeech {
     if (ended && job.item.isAnnounced) {
       const { utteranceId, audioMs } = ended;
       this.#host.send({
-        ...this.#labels(job, utteranceId),
         type: "agent_speech_done",
+        ...this.#labels(job, utteranceId),
         audio_ms: tenths(audioMs),
         interrupted: false,
       });
@@ -261,7 +261,7 @@ export class AgentSpeech {
     job.timing?.note("audio_out", this.#host.nowMs());
     this.#host.onSpeaking();
     const utteranceId = this.#playout.utteranceId;
-    if (utteranceId) this.#host.send({ ...this.#labels(job, utteranceId), type: "agent_speech_started" });
+    if (utteranceId) this.#host.send({ type: "agent_speech_started", ...this.#labels(job, utteranceId) });
   }
 
   #sendMark(name: string): void {
@@ -306,8 +306,8 @@ export class AgentSpeech {
     });
     this.#finishText(job);
     this.#host.send({
-      ...this.#labels(job, cut.utteranceId),
       type: "agent_speech_done",
+      ...this.#labels(job, cut.utteranceId),
       audio_ms: tenths(cut.playedMs),
       interrupted: true,
     });
