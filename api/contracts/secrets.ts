@@ -10,8 +10,6 @@ export const secretPrefixes = {
   connectToken: "svc_con_",
 } as const;
 
-export type SecretKind = keyof typeof secretPrefixes;
-
 /** Random bytes behind every credential and behind the secret of a call's URL. */
 export const secretBytes = 32;
 

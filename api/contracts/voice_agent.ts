@@ -150,7 +150,6 @@ export const VoiceAgentConfig = Type.Object(
 export type VoiceAgentConfig = Static<typeof VoiceAgentConfig>;
 
 export const voiceAgentStatuses = ["draft", "deploying", "deployed", "failed", "archived"] as const;
-export type VoiceAgentStatus = (typeof voiceAgentStatuses)[number];
 
 /** Model settings as a call runs on them. */
 export interface ModelSettings {
