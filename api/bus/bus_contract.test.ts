@@ -233,7 +233,7 @@ describe("the memory bus", () => {
 });
 
 const redisServer = spawnSync("redis-server", ["--version"]).status === 0;
-const redisUrlGiven = process.env["TEST_REDIS_URL"];
+const redisUrlGiven = process.env.TEST_REDIS_URL;
 const skipRedis = redisUrlGiven || redisServer ? false : "no TEST_REDIS_URL and no redis-server on this machine";
 
 describe("the Redis bus", { skip: skipRedis }, () => {
