@@ -3,10 +3,12 @@
  * alike, streamed both ways. `/internal` is nobody's business out here.
  */
 import { Readable } from "node:stream";
+import { Value } from "@sinclair/typebox/value";
 import { type Dispatcher, Pool } from "undici";
 import { type ErrorCode, errorCatalogue } from "#contracts/errors.ts";
-import { gatewayHeader } from "#contracts/internal_runs.ts";
+import { gatewayHeader, StreamGrant, streamGrantType } from "#contracts/internal_runs.ts";
 import type { Log } from "./log.ts";
+import type { RunStreams } from "./streams/run_streams.ts";
 import type { HttpRequest, HttpResponse, ResponseHeaders } from "./transport/transport.ts";
 
 /** Uploads (datasets, documents) included; the api's routes have tighter bounds of their own. */
@@ -41,8 +43,17 @@ export interface FrontDoor {
   close(): Promise<void>;
 }
 
-/** @param options.publicUrl tells the scheme that clients dialled */
-export function createFrontDoor(options: { apiUrl: string; publicUrl: string; log: Log }): FrontDoor {
+export interface FrontDoorOptions {
+  apiUrl: string;
+  /** Tells the scheme that clients dialled. */
+  publicUrl: string;
+  /** By which the api knows us, and hands us streams. */
+  internalSecret: string;
+  streams: Pick<RunStreams, "open">;
+  log: Log;
+}
+
+export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
   const pool = new Pool(options.apiUrl, {
     connections: connectionsMax,
     headersTimeout: headersTimeoutMs,
@@ -60,7 +71,7 @@ export function createFrontDoor(options: { apiUrl: string; publicUrl: string; lo
         reply = await pool.request({
           method: request.method as Dispatcher.HttpMethod,
           path: request.query ? `${request.path}?${request.query}` : request.path,
-          headers: forwardedHeaders(request, proto),
+          headers: { ...forwardedHeaders(request, proto), [gatewayHeader]: options.internalSecret },
           body: request.hasBody ? Readable.from(bounded(request.body())) : null,
           signal: request.signal,
         });
@@ -70,10 +81,18 @@ export function createFrontDoor(options: { apiUrl: string; publicUrl: string; lo
         options.log.warn({ err: error }, "the api does not answer");
         return sendError(response, "unavailable");
       }
-      await relay(reply, response, request.signal);
+      const grant = await grantOf(reply);
+      if (grant) options.streams.open(grant, response, request.signal);
+      else await relay(reply, response, request.signal);
     },
     close: () => pool.destroy(),
   };
+}
+
+/** The stream that the api wants us to write, or undefined for an answer that is relayed. */
+async function grantOf(reply: Dispatcher.ResponseData): Promise<StreamGrant | undefined> {
+  if (reply.headers["content-type"] !== streamGrantType) return undefined;
+  return Value.Parse(StreamGrant, await reply.body.json());
 }
 
 /** Whether a path reaches `/internal`, however it is spelled. Pure. */

@@ -27,6 +27,8 @@ import { createFrontDoor } from "./front_door.ts";
 import type { Log } from "./log.ts";
 import { createGatewayMetrics } from "./metrics.ts";
 import { isForeignHost, ownPage } from "./own_pages.ts";
+import { createRunLog } from "./streams/run_log.ts";
+import { createRunStreams } from "./streams/run_streams.ts";
 import { openTransport } from "./transport/open_transport.ts";
 import type { HttpRequest, HttpResponse } from "./transport/transport.ts";
 
@@ -92,6 +94,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     onBegin: () => {
       log.info({ calls: registry.size, deadline_s: config.drainTimeoutS }, "draining");
       void reportCapacity();
+      streams.drain();
     },
   });
 
@@ -125,7 +128,10 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
       },
     },
   });
-  const frontDoor = createFrontDoor({ apiUrl: config.apiUrl, publicUrl: config.publicUrl ?? "http://127.0.0.1", log });
+  const { apiUrl, internalSecret } = config;
+  const streams = createRunStreams({ bus, log: createRunLog({ apiUrl, internalSecret }), logger: log });
+  const publicUrl = config.publicUrl ?? "http://127.0.0.1";
+  const frontDoor = createFrontDoor({ apiUrl, publicUrl, internalSecret, streams, log });
 
   const isReady = async (): Promise<boolean> => {
     if (drain.isDraining || !(await api.isReady())) return false;
@@ -178,6 +184,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     await Promise.race([admission.settled(), late]);
     registry.endAll("drained", { close: "restart" });
     await Promise.race([registry.whenEmpty(), late]);
+    await streams.close();
     await transport.close();
     await unsubscribe().catch(() => undefined);
     await reporter.stop(closeMsMax);

@@ -7,7 +7,9 @@
  * `streamGrantType` as its content type and a `StreamGrant` as its body, and the gateway writes the
  * SSE stream. A request without that secret never sees a grant.
  *
- *     GET /internal/runs/{run_id}/events?after=N&limit=M  -> 200 RunEventPage   (ascending, after N)
+ *     GET  /internal/runs/{run_id}/events?after=N&limit=M  -> 200 RunEventPage   (ascending, after N)
+ *     POST /internal/runs/positions   RunPositionsRequest  -> 200 RunPositions   (for streams that hear nothing)
+ *     POST /internal/runs/{run_id}/abandon                 -> 204                (on_disconnect: cancel)
  *
  * Live events come over the bus: topic `runTopic(run_id)`, payload a `RunEventBatch`, published
  * only after their rows are committed. A missed batch is no loss: the next id tells, and the log is read.
@@ -20,20 +22,22 @@ import { runStatuses } from "./run_event.ts";
 export const gatewayHeader = "x-frontdesk-gateway";
 export const streamGrantType = "application/vnd.frontdesk.stream-grant+json";
 
+/** One event, its JSON already serialized: the gateway frames it and does not parse it. */
+export const LoggedEvent = Type.Object({ id: Type.Integer({ minimum: 1 }), type: Type.String(), json: Type.String() });
+export type LoggedEvent = Static<typeof LoggedEvent>;
+
 export const StreamGrant = Type.Object({
   run_id: Type.String({ format: "uuid" }),
   /** The stream begins after this event. */
   after: Type.Integer({ minimum: 0 }),
   /** Only these types are sent; empty means all. Ids stay as they are. */
   types: Type.Array(Type.String()),
+  /** Events that are known already, the next ones after `after`: sent without another look into the log. */
+  events: Type.Array(LoggedEvent),
   /** Cancel the run when this client goes away (`on_disconnect: cancel`). */
   cancel_on_disconnect: Type.Boolean(),
 });
 export type StreamGrant = Static<typeof StreamGrant>;
-
-/** One event, its JSON already serialized: the gateway frames it and does not parse it. */
-export const LoggedEvent = Type.Object({ id: Type.Integer({ minimum: 1 }), type: Type.String(), json: Type.String() });
-export type LoggedEvent = Static<typeof LoggedEvent>;
 
 export const RunEventPage = Type.Object({
   events: Type.Array(LoggedEvent),
@@ -41,6 +45,14 @@ export const RunEventPage = Type.Object({
   last_event_id: Type.Integer({ minimum: 0 }),
 });
 export type RunEventPage = Static<typeof RunEventPage>;
+
+export const RunPositionsRequest = Type.Object({
+  run_ids: Type.Array(Type.String({ format: "uuid" }), { maxItems: 1000 }),
+});
+/** The newest event of each run that exists. */
+export const RunPositions = Type.Object({
+  positions: Type.Array(Type.Object({ run_id: Type.String(), last_event_id: Type.Integer({ minimum: 0 }) })),
+});
 
 export const RunEventBatch = Type.Object({ events: Type.Array(LoggedEvent) });
 export type RunEventBatch = Static<typeof RunEventBatch>;

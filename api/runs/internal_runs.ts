@@ -2,7 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
-import { RunEventPage } from "#contracts/internal_runs.ts";
+import { RunEventPage, RunPositions, RunPositionsRequest } from "#contracts/internal_runs.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import type { Sql } from "#store/sql.ts";
 import { cancelRuns } from "./run_cancel.ts";
@@ -29,6 +29,18 @@ export function internalRunRoutes(deps: { sql: Sql; bus: Bus; now(): Date; inter
         if (!page) throw new ApiError("not_found");
         return page;
       },
+    }),
+    route({
+      method: "POST",
+      path: "/internal/runs/positions",
+      summary: "The newest events of runs",
+      guard,
+      body: RunPositionsRequest,
+      reply: { status: 200, body: RunPositions },
+      handle: async ({ body }) => ({
+        positions: await sql<{ run_id: string; last_event_id: number }[]>`
+          select id as run_id, last_event_id from run where id = any (${body.run_ids}::uuid[])`,
+      }),
     }),
     route({
       method: "POST",

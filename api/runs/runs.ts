@@ -69,9 +69,12 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
           throw new ApiError("bad_request", { details: { stream: "Expected either background or stream" } });
         }
         if (body.stream) requireGateway(request, deps);
-        const { id } = await createRun(deps, app, newRunOf(body, request));
-        if (body.stream)
-          return grant({ run_id: id, after: 0, types: [], cancel_on_disconnect: body.on_disconnect === "cancel" });
+        const { id, firstEvent } = await createRun(deps, app, newRunOf(body, request));
+        if (body.stream) {
+          const events = firstEvent ? [{ id: 1, type: firstEvent.type, json: JSON.stringify(firstEvent) }] : [];
+          const cancel_on_disconnect = body.on_disconnect === "cancel";
+          return grant({ run_id: id, after: 0, types: [], events, cancel_on_disconnect });
+        }
         const waitMs = body.background ? 0 : deps.syncWaitMs;
         const run = await waitForRun(deps, app.id, id, { waitMs, signal: request.signal });
         return Response.json({ data: run }, { status: isTerminal(run.status) && !body.background ? 200 : 202 });
@@ -128,7 +131,7 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
         // 204 keeps an EventSource from coming back for ever.
         if (cursor !== undefined && isTerminal(run.status) && after === run.last_event_id)
           return new Response(null, { status: 204 });
-        return grant({ run_id: run.id, after, types: typesOf(query.types), cancel_on_disconnect: false });
+        return grant({ run_id: run.id, after, types: typesOf(query.types), events: [], cancel_on_disconnect: false });
       },
     }),
     route({

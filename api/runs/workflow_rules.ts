@@ -6,6 +6,7 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import Mustache from "mustache";
 import { RE2JS } from "re2js";
 import type { ErrorDetails } from "#contracts/errors.ts";
+import { llmProviders } from "#contracts/voice_agent.ts";
 import {
   defaultHandle,
   errorHandle,
@@ -17,6 +18,7 @@ import {
   type WorkflowDefinition,
   type WorkflowNode,
 } from "#contracts/workflow.ts";
+import { checkModelSettings } from "#outbound/models/check_settings.ts";
 import { isReference, referencedNode, referencedRoot, referenceProblem, referencesIn } from "./references.ts";
 import { ancestorsIn, graphOf, handleOf } from "./workflow_graph.ts";
 
@@ -97,10 +99,13 @@ function checkConfig(node: WorkflowNode, path: string, report: Report): void {
   const config = (node.config ?? {}) as Record<string, unknown>;
   switch (node.type as NodeKind) {
     case "llm": {
-      const { messages } = config as NodeConfig<"llm">;
+      const { messages, model, connection_id, options } = config as NodeConfig<"llm">;
       for (const [index, { template }] of messages.entries()) {
         checkTemplate(template, `${path}.messages.${index}.template`, report);
       }
+      if (connection_id === undefined) checkBuiltInModel(model, options ?? {}, path, report);
+      else if (options)
+        report(`${path}.options`, "Expected no options with a connection_id: they are a built-in model's");
       return;
     }
     case "template":
@@ -128,6 +133,17 @@ function checkConfig(node: WorkflowNode, path: string, report: Report): void {
       if (unknown) report(`${path}.editable_params`, `Expected names of the node's inputs: ${unknown} is none`);
       return;
     }
+  }
+}
+
+/** A model without a connection is one of ours. */
+function checkBuiltInModel(model: string, options: Record<string, unknown>, path: string, report: Report): void {
+  if (!(llmProviders as readonly string[]).includes(model)) {
+    report(`${path}.model`, `Expected one of ${llmProviders.join(", ")} without a connection_id`);
+    return;
+  }
+  for (const problem of checkModelSettings("llm", { provider: model, options })) {
+    report(`${path}.${problem.path.replace(/^llm\./, "")}`, problem.message);
   }
 }
 

@@ -1,0 +1,140 @@
+/**
+ * Run streams of this gateway: feeds by run, readers by connection, one ticker for all. The gateway
+ * executes nothing and keeps nothing: what it sends is in the log before it is heard of.
+ *
+ *     grant ─► feed (bus + log) ─► reader ─► connection
+ */
+import type { Bus } from "#bus/bus.ts";
+import type { StreamGrant } from "#contracts/internal_runs.ts";
+import { runLimits } from "#contracts/run_event.ts";
+import type { Log } from "../log.ts";
+import type { HttpResponse, ResponseHeaders } from "../transport/transport.ts";
+import { RunFeed } from "./run_feed.ts";
+import type { RunLog } from "./run_log.ts";
+import { openingBytes } from "./sse_frame.ts";
+import { StreamReader } from "./stream_reader.ts";
+
+const tickMs = 1000;
+/** A feed without readers is kept so long: clients that come back find its window. */
+const idleFeedMs = 10_000;
+/** A feed that hears nothing asks for its run's position so often: the bus may lose messages. */
+const silentFeedMs = 3000;
+const positionsMax = 1000;
+/** Of a connection's life: clients do not come back all at once. */
+const jitter = 0.1;
+
+export interface RunStreams {
+  /** Answers with the stream that the api granted. @param signal aborts when the client is gone */
+  open(grant: StreamGrant, response: HttpResponse, signal: AbortSignal): void;
+  readers(): number;
+  /** Sends all clients away, to come back to another process. */
+  drain(): void;
+  close(): Promise<void>;
+}
+
+export function createRunStreams(deps: { bus: Bus; log: RunLog; logger: Log }): RunStreams {
+  const { log, logger } = deps;
+  const feeds = new Map<string, { feed: RunFeed; idleSinceMs: number | undefined }>();
+  const readers = new Set<StreamReader>();
+  let asking = false;
+
+  function feedFor(runId: string, cursor: number): RunFeed {
+    const known = feeds.get(runId);
+    if (known) return known.feed;
+    const feed = new RunFeed(runId, cursor, deps);
+    feeds.set(runId, { feed, idleSinceMs: undefined });
+    return feed;
+  }
+
+  function open(grant: StreamGrant, response: HttpResponse, signal: AbortSignal): void {
+    const feed = feedFor(grant.run_id, grant.after);
+    const entry = feeds.get(grant.run_id);
+    if (entry) entry.idleSinceMs = undefined;
+    const stream = response.stream(200, headersFor(grant));
+    const lifeMs = runLimits.connectionS * 1000 * (1 + (Math.random() * 2 - 1) * jitter);
+    const onAbort = () => reader.disconnected();
+    const reader = new StreamReader({
+      feed,
+      stream,
+      cursor: grant.after,
+      types: grant.types,
+      endsAtMs: performance.now() + lifeMs,
+      onError: (err) => logger.warn({ err }, "a run's stream broke off"),
+      onEnd: ({ completed }) => {
+        readers.delete(reader);
+        signal.removeEventListener("abort", onAbort);
+        if (entry && feed.readers.size === 0) entry.idleSinceMs = performance.now();
+        if (grant.cancel_on_disconnect && !completed && signal.aborted) abandon(grant.run_id);
+      },
+    });
+    readers.add(reader);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) {
+      reader.disconnected();
+      return;
+    }
+    stream.write(openingBytes);
+    feed.take(grant.events);
+    reader.wake();
+    // What happened between the grant and the subscription is in the log.
+    void feed.listening().then(() => feed.fill());
+  }
+
+  function abandon(runId: string): void {
+    log.abandon(runId).catch((err: unknown) => logger.warn({ err }, "a run whose client is gone goes on"));
+  }
+
+  function tick(): void {
+    const nowMs = performance.now();
+    for (const reader of readers) reader.tick(nowMs);
+    for (const [runId, { feed, idleSinceMs }] of feeds) {
+      if (idleSinceMs === undefined || nowMs - idleSinceMs < idleFeedMs) continue;
+      feeds.delete(runId);
+      void feed.close();
+    }
+    if (asking) return;
+    asking = true;
+    askPositions()
+      .catch((err: unknown) => logger.warn({ err }, "runs' positions not read"))
+      .finally(() => {
+        asking = false;
+      });
+  }
+
+  async function askPositions(): Promise<void> {
+    const silent = [...feeds.values()].filter(({ feed }) => feed.readers.size > 0 && feed.silentMs >= silentFeedMs);
+    for (let i = 0; i < silent.length; i += positionsMax) {
+      const asked = silent.slice(i, i + positionsMax);
+      const positions = await log.positions(asked.map(({ feed }) => feed.runId));
+      for (const { feed } of asked) if ((positions.get(feed.runId) ?? 0) > feed.lastId) feed.fill();
+    }
+  }
+
+  const timer = setInterval(tick, tickMs);
+  return {
+    open,
+    readers: () => readers.size,
+    drain() {
+      for (const reader of [...readers]) reader.leave("drain");
+    },
+    async close() {
+      clearInterval(timer);
+      for (const reader of [...readers]) reader.leave("drain");
+      await Promise.all([...feeds.values()].map(({ feed }) => feed.close()));
+      feeds.clear();
+      await log.close();
+    },
+  };
+}
+
+function headersFor({ run_id, after }: StreamGrant): ResponseHeaders {
+  return [
+    ["content-type", "text/event-stream"],
+    ["cache-control", "no-cache, no-transform"],
+    ["x-accel-buffering", "no"],
+    ["run-id", run_id],
+    ["run-replayed-from", String(after)],
+    ["access-control-allow-origin", "*"],
+    ["access-control-expose-headers", "Run-Id, Run-Replayed-From"],
+  ];
+}
