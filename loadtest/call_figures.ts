@@ -24,7 +24,7 @@ export class CallFigures {
   turns = 0;
   /** Audio that arrived between a `clear` and the next utterance: must stay 0. */
   framesAfterClear = 0;
-  /** Answers and barge-ins whose audio offset lies beyond what was sent: the gateway had filled a gap with silence. */
+  /** Answers and barge-ins of calls in which a gap was filled with silence: their audio offsets are not the caller's any more. */
   unmeasured = 0;
   /** Text messages whose `seq` was not the next one: must stay 0. */
   sequenceGaps = 0;

@@ -10,8 +10,8 @@ export const callerFrameMs = 20;
 export interface CallerSpeech {
   /** One message each 20 ms; the end joins the beginning. */
   readonly frames: readonly Uint8Array[];
-  /** Frames at which a caller may begin: in the silence before the first sentence. */
-  readonly beginAt: readonly number[];
+  /** Where in the loop each sentence begins. */
+  readonly sentenceAtMs: readonly number[];
 }
 
 export interface SpeechPlan {
@@ -64,7 +64,15 @@ export function callerSpeech(
   for (let at = 0; at + frameSamples <= loop.length; at += frameSamples) {
     frames.push(encode(loop.subarray(at, at + frameSamples)));
   }
-  const quietMs = plan.sentenceAtMs[0] ?? 0;
-  const beginAt = Array.from({ length: Math.max(1, Math.floor(quietMs / callerFrameMs)) }, (_, index) => index);
-  return { frames, beginAt };
+  return { frames, sentenceAtMs: plan.sentenceAtMs };
+}
+
+/** How far `audioMs` of the loop (counted on through its repetitions) is from where a sentence begins. */
+export function fromSentenceMs({ frames, sentenceAtMs }: CallerSpeech, audioMs: number): number {
+  const loopMs = frames.length * callerFrameMs;
+  const distances = sentenceAtMs.map((atMs) => {
+    const away = Math.abs((audioMs % loopMs) - atMs);
+    return Math.min(away, loopMs - away);
+  });
+  return Math.min(...distances);
 }

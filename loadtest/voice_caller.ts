@@ -7,7 +7,7 @@ import type { IncomingMessage } from "node:http";
 import { type RawData, WebSocket } from "ws";
 import { type SentMessage, voiceProtocol } from "#contracts/voice_protocol.ts";
 import type { CallFigures } from "./call_figures.ts";
-import { type CallerSpeech, callerFrameMs } from "./caller_speech.ts";
+import { type CallerSpeech, callerFrameMs, fromSentenceMs } from "./caller_speech.ts";
 
 /** How long ago a frame may have been sent and still be looked up: 41 s of frames, a power of two. */
 const sentFramesKept = 2048;
@@ -24,6 +24,9 @@ export interface CallersShared {
   /** What the agent's scripted providers take on purpose. */
   readonly providerDelayMs: number;
 }
+
+/** Speech that is reported further than this from a sentence's beginning: offsets no longer are the caller's own. */
+const offsetMsMax = 150;
 
 type State = "dialling" | "talking" | "hanging up" | "closed";
 
@@ -43,6 +46,8 @@ export class VoiceCaller {
   /** The next audio is the first of an answer to speech. */
   #awaitsAnswer = false;
   #awaitsUtterance = true;
+  /** The gateway has filled a gap with silence, so its offsets in the input audio are not ours any more. */
+  #isShifted = false;
   #clearedAtMs: number | undefined;
   #playsFromMs = 0;
   #receivedMs = 0;
@@ -153,6 +158,8 @@ export class VoiceCaller {
     this.#lastSeq = message.seq;
     switch (message.type) {
       case "user_speech_started":
+        this.#isShifted =
+          fromSentenceMs(this.#shared.speech, this.#firstFrame * callerFrameMs + message.audio_ms) > offsetMsMax;
         if (this.#clearedAtMs !== undefined) {
           const sentAtMs = this.#sentAt(message.audio_ms + minInterruptMs);
           if (sentAtMs === undefined) figures.unmeasured += 1;
@@ -222,7 +229,8 @@ export class VoiceCaller {
   /** When the frame was sent that brought the input audio to `audioMs`; undefined when that is unknown. */
   #sentAt(audioMs: number): number | undefined {
     const frame = Math.ceil(audioMs / callerFrameMs) - 1;
-    if (frame < 0 || frame >= this.#framesSent || frame < this.#framesSent - sentFramesKept) return undefined;
+    if (this.#isShifted || frame < 0 || frame >= this.#framesSent || frame < this.#framesSent - sentFramesKept)
+      return undefined;
     return this.#sentAtMs[frame % sentFramesKept];
   }
 
