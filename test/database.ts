@@ -4,7 +4,7 @@
  * embedded one of this process when a file is run by itself.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { prepareJobs } from "#store/jobs.ts";
@@ -85,7 +85,7 @@ async function openServer(): Promise<{ url: string; stop(): Promise<void> }> {
   const url = process.env.TEST_DATABASE_URL;
   if (url) return { url, stop: async () => undefined };
   const { startEmbeddedPostgres } = await import("#standalone/embedded_postgres.ts");
-  const dataDir = await mkdtemp(join(tmpdir(), "frontdesk-test-"));
+  const dataDir = join(tmpdir(), `frontdesk-test-${randomBytes(6).toString("hex")}`);
   const postgres = await startEmbeddedPostgres({ dataDir, durable: false });
   return {
     url: postgres.url,
