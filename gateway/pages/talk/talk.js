@@ -4,10 +4,11 @@ import { CallsView } from "./calls_view.js";
 import { byId, clockText, element } from "./dom.js";
 import { EventLog } from "./event_log.js";
 import { forgetToken, keepToken, listAgents, redeemSignInLink, reserveCall, storedToken } from "./management.js";
+import { showInput, showPlayer } from "./meters.js";
 import { MicrophoneError, openMicrophone } from "./microphone.js";
 import { openPlayer } from "./player.js";
 import { TranscriptView } from "./transcript_view.js";
-import { decibels, VoiceStrip } from "./voice_strip.js";
+import { VoiceStrip } from "./voice_strip.js";
 import { WaterfallView } from "./waterfall_view.js";
 
 const outputHz = 24000;
@@ -21,6 +22,7 @@ const stateNames = {
   resuming: "Link lost, reconnecting",
   initializing: "Getting ready",
   listening: "Listening",
+  hearing: "Hearing you",
   thinking: "Thinking",
   tool: "Looking it up",
   speaking: "Speaking",
@@ -167,7 +169,10 @@ async function startCall(withMicrophone) {
     line.player = await openPlayer(
       outputHz,
       (name, cleared) => line.call?.send({ type: "mark", name, ...(cleared && { cleared }) }),
-      showPlayer,
+      (status) => {
+        strip.agentLevel(status.level);
+        showPlayer(status);
+      },
     );
     if (withMicrophone) await turnOnMicrophone(line);
     if (current !== line) return await release(line);
@@ -199,8 +204,10 @@ function listenerFor(line) {
     audio: (samples) => line.player?.play(samples),
     sent: (message) => events.add("out", message, performance.now() - line.startedAtMs),
     link(link) {
+      if (link === "resuming" && byId("state").dataset.state !== link) {
+        transcript.remark("The link was lost. Reconnecting…");
+      }
       if (link !== "live") setState(link);
-      if (link === "resuming") transcript.remark("The link was lost. Reconnecting…");
     },
     roundTrip: (rttMs) => {
       byId("round-trip").textContent = ` · ${Math.max(1, Math.round(rttMs))} ms`;
@@ -220,6 +227,12 @@ function take(line, message) {
       break;
     case "state":
       setState(message.state);
+      break;
+    case "user_speech_started":
+      setState("hearing");
+      break;
+    case "user_speech_stopped":
+      setState("listening");
       break;
     case "clear":
       line.player?.clear();
@@ -272,8 +285,8 @@ async function closeCall(line, state) {
   setActive(false);
   toggleKeypad(false);
   await release(line);
-  showInput(0, true);
-  showPlayer({ bufferedMs: 0, level: 0, underruns: 0, droppedMs: 0 });
+  showInput(undefined);
+  showPlayer({ bufferedMs: 0, underruns: 0, droppedMs: 0 });
 }
 
 /** While a call goes on, another agent cannot be picked. */
@@ -326,7 +339,7 @@ async function turnOnMicrophone(line) {
         if (line.muted) return;
         line.call?.sendAudio(frame);
         strip.callerLevel(level);
-        showInput(level, false);
+        showInput(level);
       },
       () => {
         mute(line, true);
@@ -343,7 +356,7 @@ async function turnOnMicrophone(line) {
 function mute(line, muted) {
   line.muted = muted;
   line.call?.send({ type: muted ? "mute" : "unmute" });
-  if (muted) showInput(0, true);
+  if (muted) showInput(undefined);
   showMicrophone();
 }
 
@@ -361,35 +374,6 @@ function showMicrophone() {
   const muted = current?.muted ?? false;
   byId("mute").setAttribute("aria-pressed", String(muted));
   byId("mute-label").textContent = muted ? (current?.microphone ? "Unmute" : "Microphone") : "Mute";
-}
-
-let inputShownAtMs = 0;
-function showInput(level, off) {
-  const now = performance.now();
-  if (!off && now - inputShownAtMs < 80) return;
-  inputShownAtMs = now;
-  const db = Math.round(Math.max(-60, decibels(level)));
-  showMeter("input", db, off ? "off" : `${db} dB`);
-}
-
-function showPlayer({ bufferedMs, level, underruns, droppedMs }) {
-  strip.agentLevel(level);
-  const ms = Math.round(bufferedMs);
-  showMeter("buffer", ms, `${ms} ms`);
-  byId("player-health").textContent = healthOf(underruns, droppedMs);
-}
-
-function healthOf(underruns, droppedMs) {
-  if (underruns === 0 && droppedMs === 0) return "No gaps in playback.";
-  const gaps = `${underruns} ${underruns === 1 ? "gap" : "gaps"} in playback`;
-  return droppedMs > 0 ? `${gaps}, ${Math.round(droppedMs)} ms did not fit.` : `${gaps}.`;
-}
-
-function showMeter(name, value, text) {
-  const meter = byId(`${name}-meter`);
-  meter.value = value;
-  meter.textContent = text;
-  byId(`${name}-value`).textContent = text;
 }
 
 // What the caller can do

@@ -2,7 +2,7 @@
  * The conversation as it grows: partial texts replace each other, an interrupted answer shows what
  * was heard and strikes the rest. Finished lines are also announced to screen readers, once.
  */
-import { element } from "./dom.js";
+import { durationText, element } from "./dom.js";
 
 const speakers = { user: "You", agent: "Agent" };
 
@@ -20,6 +20,8 @@ export class TranscriptView {
     /** @type {Map<string, {node: HTMLElement, words: HTMLElement, note: HTMLElement, role: string, turnId: string, text: string, announced: boolean}>} */
     this.items = new Map();
     this.utteranceTurns = new Map();
+    /** Lines of the caller's spoken turns, by turn. */
+    this.spoken = new Map();
   }
 
   /** Agent's name, as the lines show it. */
@@ -29,13 +31,35 @@ export class TranscriptView {
 
   take(message) {
     if (message.type === "transcript") this.say(message);
+    else if (message.type === "user_speech_started") this.hear(message);
+    else if (message.type === "user_speech_stopped") this.heard(message);
     else if (message.type === "agent_speech_started") this.utteranceTurns.set(message.utterance_id, message.turn_id);
     else if (message.type === "truncated") this.correct(message);
   }
 
+  /** The caller speaks: a line that waits for its words, which not every agent recognizes. */
+  hear({ turn_id, audio_ms }) {
+    const follows = this.isAtEnd();
+    const item = this.spoken.get(turn_id) ?? this.add({ item_id: `speech of ${turn_id}`, role: "user", turn_id });
+    this.spoken.set(turn_id, Object.assign(item, { sinceMs: item.sinceMs ?? audio_ms }));
+    if (!item.text) {
+      item.words.textContent = "speaking";
+      item.node.classList.add("wordless", "partial");
+    }
+    if (follows) this.scrollToEnd();
+  }
+
+  heard({ turn_id, audio_ms }) {
+    const item = this.spoken.get(turn_id);
+    if (!item || item.text) return;
+    item.words.textContent = `spoke for ${durationText(Math.max(0, audio_ms - item.sinceMs))}`;
+    item.node.classList.remove("partial");
+  }
+
   say(message) {
     const follows = this.isAtEnd();
-    const item = this.items.get(message.item_id) ?? this.add(message);
+    const item = this.items.get(message.item_id) ?? this.itemFor(message);
+    item.node.classList.remove("wordless");
     item.text = message.text ?? item.text + (message.delta ?? "");
     item.words.textContent = item.text;
     item.node.classList.toggle("partial", !message.final);
@@ -64,6 +88,14 @@ export class TranscriptView {
     this.list.append(element("li", { class: "remark" }, text));
     this.announce(text);
     if (follows) this.scrollToEnd();
+  }
+
+  /** A new item, or the line that already waits for the words of this turn. */
+  itemFor(message) {
+    const waiting = message.role === "user" ? this.spoken.get(message.turn_id) : undefined;
+    if (!waiting || waiting.text) return this.add(message);
+    this.items.set(message.item_id, waiting);
+    return waiting;
   }
 
   add({ item_id, role, turn_id }) {
