@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { NewRunEvent } from "#contracts/run_event.ts";
+import { Value } from "@sinclair/typebox/value";
+import { type NewRunEvent, runEventDataSchemas } from "#contracts/run_event.ts";
+import "#contracts/one_of.ts";
 import type { WorkflowDefinition } from "#contracts/workflow.ts";
 import { createGuardedHttp } from "#outbound/guarded_http.ts";
 import type { LanguageModel } from "#outbound/models/language_model.ts";
@@ -26,7 +28,13 @@ function life(definition: Omit<WorkflowDefinition, "schema_version">, models: La
   let offsetMs = 0;
   const now = () => new Date(Date.now() + offsetMs);
   const writer: RunWriter = {
-    append: (event) => events.push(structuredClone(event)),
+    append: (event) => {
+      assert.ok(
+        Value.Check(runEventDataSchemas[event.type], event.data),
+        `${event.type} ${JSON.stringify(event.data)}`,
+      );
+      events.push(structuredClone(event));
+    },
     saveNode: (row) => nodes.set(row.node_id, structuredClone(row)),
     ask: (question) => asked.push(question),
     leave: (left) => {
