@@ -158,7 +158,9 @@ export class VoiceCaller {
     this.#lastSeq = message.seq;
     switch (message.type) {
       case "user_speech_started":
+        // A call may begin within a sentence: then the first speech does not begin where a sentence does.
         this.#isShifted =
+          message.audio_ms > offsetMsMax &&
           fromSentenceMs(this.#shared.speech, this.#firstFrame * callerFrameMs + message.audio_ms) > offsetMsMax;
         if (this.#clearedAtMs !== undefined) {
           const sentAtMs = this.#sentAt(message.audio_ms + minInterruptMs);
