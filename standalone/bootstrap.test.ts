@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, beforeEach, describe, it } from "node:test";
+import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import { createApp } from "#api/app.ts";
 import { createMemoryBus } from "#bus/memory_bus.ts";
 import { silentLogger } from "#http/logger.ts";
@@ -20,8 +20,8 @@ describe("bootstrap", () => {
     const { sql } = database;
     await sql`truncate bootstrap, voice_agent, project, organization, app_user cascade`;
     dataDir = await mkdtemp(join(tmpdir(), "frontdesk-bootstrap-"));
-    return async () => rm(dataDir, { recursive: true, force: true });
   });
+  afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
   const start = (gatewayUrl = "http://127.0.0.1:8080") =>
     bootstrap({ sql: database.sql, gatewayUrl, apiUrl: "http://127.0.0.1:8081", dataDir });
