@@ -1,43 +1,35 @@
 /**
- * Voice activity by energy over an adaptive noise floor. Per window of 20 ms: high-pass at 200 Hz
- * (hum and handling noise lie below, the formants of speech above), level in dB, distance to the
- * floor, and a logistic curve over that distance.
- *
- * The floor follows the minimum of the level over the last 3.2 s (minimum statistics, after
- * R. Martin, IEEE Trans. Speech Audio Proc. 9(5), 2001): speech has gaps, noise has none. Noise that
- * sets in suddenly would count as speech for as long; so a level that hardly varies for 0.8 s, as
- * no speech does, is taken as the floor at once. A few microseconds a window, nothing allocated.
+ * Voice activity by energy over an adaptive noise floor. Per window of 20 ms: the bands 200 to
+ * 2000 Hz (vowels; hum and handling noise lie below) and above 2000 Hz (sibilants), the level of
+ * each in dB, its distance to the band's own noise floor, and a logistic curve over the larger one.
+ * A few microseconds a window, nothing allocated. What it cannot do is tell speech from other sounds
+ * that come and go: a slammed door, a voice in the background.
  */
+import { NoiseFloor } from "./noise_floor.ts";
 import type { Vad } from "./vad.ts";
 
 const sampleRateHz = 16_000;
 const windowSamples = 320;
 
-/** Levels in dBFS of the filtered signal, where 0 is a full-scale square wave. */
-const floorMinDb = -62;
-/** Assumed until something quieter was heard: a call may begin in the middle of a word. */
-const floorAtStartDb = -46;
+/** Levels are in dBFS, where 0 is a full-scale square wave. A call may begin in the middle of a word: louder is speech. */
+const lowRange = { minDb: -62, startDb: -46 };
+const highRange = { minDb: -66, startDb: -50 };
 /** Below this it is no noise but digital silence: a muted client or a filled gap tells nothing of the room. */
 const digitalSilenceDb = -84;
 
 /** Distance to the floor at which speech and noise are equally likely, and the curve's steepness. */
-const evenDb = 6.5;
-const slopeDb = 1.3;
-/** The minimum of a noise's smoothed level lies about this far below its mean. */
-const minimumBiasDb = 1.5;
+const evenDb = 5.5;
+const slopeDb = 1.2;
 
-const blockWindows = 16;
-const blocks = 10;
-const steadyWindows = 40;
-const steadyDeviationDbMax = 1;
-
-/** Second-order Butterworth high-pass by the bilinear transform. */
-const highPass = (() => {
-  const cutoffHz = 200;
+/** Second-order Butterworth filters by the bilinear transform, normalized. */
+function filterAt(cutoffHz: number): { low: number; high: number; a1: number; a2: number } {
   const k = Math.tan((Math.PI * cutoffHz) / sampleRateHz);
   const norm = 1 / (1 + Math.SQRT2 * k + k * k);
-  return { b0: norm, b1: -2 * norm, a1: 2 * (k * k - 1) * norm, a2: (1 - Math.SQRT2 * k + k * k) * norm };
-})();
+  return { low: k * k * norm, high: norm, a1: 2 * (k * k - 1) * norm, a2: (1 - Math.SQRT2 * k + k * k) * norm };
+}
+
+const highPass = filterAt(200);
+const split = filterAt(2000);
 
 export function createEnergyVad(): Vad {
   return new EnergyVad();
@@ -46,94 +38,77 @@ export function createEnergyVad(): Vad {
 class EnergyVad implements Vad {
   readonly windowSamples = windowSamples;
   readonly sampleRateHz = sampleRateHz;
-  /** The filter's memory. */
-  #z1 = 0;
-  #z2 = 0;
-  #smoothedDb = floorMinDb;
-  /** Minima of the last blocks of windows; the newest one is still growing. */
-  readonly #minima = new Float64Array(blocks);
-  #block = 0;
-  #windowInBlock = 0;
-  /** The newest levels, for telling steady noise. */
-  readonly #levels = new Float64Array(steadyWindows);
-  #levelCount = 0;
-
-  constructor() {
-    this.reset();
-  }
+  /** Memories of the high-pass and of the split. */
+  #high1 = 0;
+  #high2 = 0;
+  #low1 = 0;
+  #low2 = 0;
+  /** Energy of the newest window's bands. */
+  #lowEnergy = 0;
+  #highEnergy = 0;
+  readonly #lowFloor = new NoiseFloor(lowRange);
+  readonly #highFloor = new NoiseFloor(highRange);
 
   process(window: Int16Array): number {
     if (window.length !== windowSamples) {
       throw new RangeError(`Cannot detect speech in ${window.length} samples: expected ${windowSamples}`);
     }
-    const levelDb = this.#levelOf(window);
-    if (levelDb < digitalSilenceDb) {
-      this.#smoothedDb = floorMinDb;
+    this.#measure(window);
+    const lowDb = levelOf(this.#lowEnergy);
+    const highDb = levelOf(this.#highEnergy);
+    if (Math.max(lowDb, highDb) < digitalSilenceDb) {
+      this.#lowFloor.skip();
+      this.#highFloor.skip();
       return 0;
     }
-    this.#smoothedDb += 0.7 * (levelDb - this.#smoothedDb);
-    this.#followFloor(this.#smoothedDb, levelDb);
-    return 1 / (1 + Math.exp((evenDb - (this.#smoothedDb - this.#floorDb())) / slopeDb));
+    const distanceDb = Math.max(this.#lowFloor.distanceDb(lowDb), this.#highFloor.distanceDb(highDb));
+    return 1 / (1 + Math.exp((evenDb - distanceDb) / slopeDb));
   }
 
-  #levelOf(window: Int16Array): number {
-    const { b0, b1, a1, a2 } = highPass;
-    let z1 = this.#z1;
-    let z2 = this.#z2;
-    let energy = 0;
+  #measure(window: Int16Array): void {
+    let high1 = this.#high1;
+    let high2 = this.#high2;
+    let low1 = this.#low1;
+    let low2 = this.#low2;
+    let lowEnergy = 0;
+    let highEnergy = 0;
     for (let i = 0; i < windowSamples; i++) {
       const x = window[i]!;
-      const y = b0 * x + z1;
-      z1 = b1 * x - a1 * y + z2;
-      z2 = b0 * x - a2 * y;
-      energy += y * y;
+      const voice = highPass.high * x + high1;
+      high1 = -2 * highPass.high * x - highPass.a1 * voice + high2;
+      high2 = highPass.high * x - highPass.a2 * voice;
+      const low = split.low * voice + low1;
+      low1 = 2 * split.low * voice - split.a1 * low + low2;
+      low2 = split.low * voice - split.a2 * low;
+      const high = voice - low;
+      lowEnergy += low * low;
+      highEnergy += high * high;
     }
-    // A tiny remainder would decay through denormal numbers, which are slow.
-    this.#z1 = Math.abs(z1) < 1e-9 ? 0 : z1;
-    this.#z2 = Math.abs(z2) < 1e-9 ? 0 : z2;
-    return 10 * Math.log10(energy / (windowSamples * 32_768 * 32_768) + 1e-12);
-  }
-
-  #floorDb(): number {
-    let floor = this.#minima[0]!;
-    for (let i = 1; i < blocks; i++) floor = Math.min(floor, this.#minima[i]!);
-    return Math.max(floorMinDb, floor + minimumBiasDb);
-  }
-
-  #followFloor(smoothedDb: number, levelDb: number): void {
-    this.#minima[this.#block] = Math.min(this.#minima[this.#block]!, smoothedDb);
-    if (++this.#windowInBlock === blockWindows) {
-      this.#windowInBlock = 0;
-      this.#block = (this.#block + 1) % blocks;
-      this.#minima[this.#block] = smoothedDb;
-    }
-    this.#levels[this.#levelCount++ % steadyWindows] = levelDb;
-    if (this.#levelCount >= steadyWindows && this.#levelCount % 5 === 0) this.#takeSteadyLevel();
-  }
-
-  #takeSteadyLevel(): void {
-    let sum = 0;
-    let squares = 0;
-    for (let i = 0; i < steadyWindows; i++) {
-      const level = this.#levels[i]!;
-      sum += level;
-      squares += level * level;
-    }
-    const mean = sum / steadyWindows;
-    const variance = squares / steadyWindows - mean * mean;
-    if (variance < steadyDeviationDbMax * steadyDeviationDbMax) this.#minima.fill(mean - minimumBiasDb);
+    this.#high1 = settled(high1);
+    this.#high2 = settled(high2);
+    this.#low1 = settled(low1);
+    this.#low2 = settled(low2);
+    this.#lowEnergy = lowEnergy;
+    this.#highEnergy = highEnergy;
   }
 
   reset(): void {
-    this.#z1 = 0;
-    this.#z2 = 0;
-    this.#smoothedDb = floorMinDb;
-    this.#minima.fill(floorAtStartDb);
-    this.#block = 0;
-    this.#windowInBlock = 0;
-    this.#levels.fill(0);
-    this.#levelCount = 0;
+    this.#high1 = 0;
+    this.#high2 = 0;
+    this.#low1 = 0;
+    this.#low2 = 0;
+    this.#lowFloor.reset();
+    this.#highFloor.reset();
   }
 
   close(): void {}
+}
+
+function levelOf(energy: number): number {
+  return 10 * Math.log10(energy / (windowSamples * 32_768 * 32_768) + 1e-12);
+}
+
+/** A tiny remainder would decay through denormal numbers, which are slow. */
+function settled(value: number): number {
+  return Math.abs(value) < 1e-9 ? 0 : value;
 }

@@ -208,9 +208,18 @@ function layer(
 }
 
 function dot(a: Float32Array, aFrom: number, b: Float32Array, bFrom: number, length: number): number {
-  let sum = 0;
-  for (let i = 0; i < length; i++) sum += a[aFrom + i]! * b[bFrom + i]!;
-  return sum;
+  // Four sums that do not wait for each other; every length here is a multiple of four.
+  let sum0 = 0;
+  let sum1 = 0;
+  let sum2 = 0;
+  let sum3 = 0;
+  for (let i = 0; i < length; i += 4) {
+    sum0 += a[aFrom + i]! * b[bFrom + i]!;
+    sum1 += a[aFrom + i + 1]! * b[bFrom + i + 1]!;
+    sum2 += a[aFrom + i + 2]! * b[bFrom + i + 2]!;
+    sum3 += a[aFrom + i + 3]! * b[bFrom + i + 3]!;
+  }
+  return sum0 + sum1 + (sum2 + sum3);
 }
 
 function sigmoid(x: number): number {
