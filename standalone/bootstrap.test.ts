@@ -33,7 +33,7 @@ describe("bootstrap", () => {
       publicUrl: file.gateway_url,
       internalSecret: "internal-secret",
       encryptionKey: "encryption-key",
-      appDomain: "apps.test",
+      appDomain: "apps.localhost",
       allowPrivateAddresses: false,
     };
     const app = await createApp({ sql: database.sql, bus, logger: silentLogger, config, now: () => new Date() });
@@ -46,6 +46,17 @@ describe("bootstrap", () => {
       const { data } = (await response.json()) as { data: { project_id: string } };
       assert.equal(data.project_id, file.project_id);
     }
+    const host = file.app_host ?? assert.fail("there is no demo app");
+    const started = await app.fetch(
+      new Request(`http://${host}/v1/runs`, {
+        method: "POST",
+        headers: { host, authorization: `Bearer ${file.access_key}`, "content-type": "application/json" },
+        body: JSON.stringify({ input: { question: "When is breakfast?" }, background: true }),
+      }),
+    );
+    assert.equal(started.status, 202);
+    const run = (await started.json()) as { data: { app_id: string } };
+    assert.equal(run.data.app_id, file.app_id);
     await app.close();
     await bus.close();
   }
@@ -54,7 +65,9 @@ describe("bootstrap", () => {
     const [row] = await database.sql`
       select (select count(*)::integer from organization) as organizations,
              (select count(*)::integer from app_user) as users,
-             (select count(*)::integer from voice_agent) as agents`;
+             (select count(*)::integer from voice_agent) as agents,
+             (select count(*)::integer from workflow) as workflows,
+             (select count(*)::integer from app) as apps`;
     return { ...row };
   };
 
@@ -70,6 +83,8 @@ describe("bootstrap", () => {
       "project_id",
       "voice_agent_id",
       "echo_agent_id",
+      "app_id",
+      "app_host",
       "admin_email",
       "admin_password",
     ]);
@@ -82,8 +97,11 @@ describe("bootstrap", () => {
   it("keeps its secrets over restarts and follows the addresses", async () => {
     const first = await start();
     const again = await start("http://127.0.0.1:9999");
-    assert.deepEqual(again.file, { ...first.file, gateway_url: "http://127.0.0.1:9999" });
-    assert.deepEqual(await counts(), { organizations: 1, users: 2, agents: 2 });
+    const app_host = first.file.app_host?.replace(":8080", ":9999");
+    assert.deepEqual(again.file, { ...first.file, gateway_url: "http://127.0.0.1:9999", app_host });
+    assert.match(again.file.app_host ?? "", /^front-desk-[a-z0-9]{6}\.apps\.localhost:9999$/);
+    assert.match((await start("https://desk.example")).file.app_host ?? "", /\.apps\.localhost$/);
+    assert.deepEqual(await counts(), { organizations: 1, users: 2, agents: 2, workflows: 1, apps: 1 });
   });
 
   it("mints new secrets for the same agents when the file is lost or cut short", async () => {
@@ -95,7 +113,7 @@ describe("bootstrap", () => {
       assert.notEqual(again.file.pat, first.file.pat);
       await assertWorks(again);
     }
-    assert.deepEqual(await counts(), { organizations: 1, users: 2, agents: 2 });
+    assert.deepEqual(await counts(), { organizations: 1, users: 2, agents: 2, workflows: 1, apps: 1 });
   });
 
   it("mints new secrets when the file belongs to another database", async () => {
@@ -106,11 +124,31 @@ describe("bootstrap", () => {
     await assertWorks(again);
   });
 
+  it("gives the app to a database of before there were apps, once, and makes a deleted one anew", async () => {
+    const first = await start();
+    await database.sql`delete from app`;
+    const starts = await Promise.all([start(), start(), start()]);
+    assert.equal(new Set(starts.map(({ file }) => file.app_id)).size, 1);
+    const [again] = starts;
+    assert.notEqual(again.file.app_id, first.file.app_id);
+    assert.deepEqual({ ...again.file, app_id: null, app_host: null }, { ...first.file, app_id: null, app_host: null });
+    assert.equal((await counts()).apps, 1);
+    await assertWorks(again);
+  });
+
+  it("starts without the app when its project was deleted", async () => {
+    await start();
+    await database.sql`delete from app`;
+    await database.sql`update project set deleted_at = now()`;
+    const { file } = await start();
+    assert.deepEqual([file.app_id, file.app_host], [null, null]);
+  });
+
   it("leaves nothing behind when it fails half-way, and succeeds the next time", async () => {
     const { sql } = database;
     await sql`alter table bootstrap add constraint broken check (created_at < '2000-01-01')`;
     await assert.rejects(start());
-    assert.deepEqual(await counts(), { organizations: 0, users: 0, agents: 0 });
+    assert.deepEqual(await counts(), { organizations: 0, users: 0, agents: 0, workflows: 0, apps: 0 });
     assert.deepEqual(await readdir(dataDir), []);
     await sql`alter table bootstrap drop constraint broken`;
     await assertWorks(await start());
@@ -118,7 +156,7 @@ describe("bootstrap", () => {
 
   it("happens once when several starts race, and the file that stays works", async () => {
     const starts = await Promise.all([start(), start(), start(), start()]);
-    assert.deepEqual(await counts(), { organizations: 1, users: 2, agents: 2 });
+    assert.deepEqual(await counts(), { organizations: 1, users: 2, agents: 2, workflows: 1, apps: 1 });
     assert.equal(new Set(starts.map(({ file }) => JSON.stringify(file))).size, 1);
     await assertWorks(starts[0]);
   });

@@ -1,6 +1,6 @@
 /**
- * The first start: an organization with its owner, a platform administrator, a project, credentials
- * and two agents, and `DATA_DIR/bootstrap.json` (mode 0600) that names them.
+ * The first start: an organization with its owner, a platform administrator, a project, credentials,
+ * two agents and an app, and `DATA_DIR/bootstrap.json` (mode 0600) that names them.
  *
  * A row in `bootstrap` says that it happened; a lock in Postgres lets one process at a time do it.
  * A start that was killed in between, or whose file was lost, gets new secrets for the same things.
@@ -16,8 +16,12 @@ import { insertProject } from "#identity/projects.ts";
 import { sha256Hex } from "#identity/secret.ts";
 import { configProblems } from "#platform/agent_config.ts";
 import { insertVoiceAgent, type NewAgent } from "#platform/voice_agents.ts";
+import { findApp, insertApp } from "#runs/apps.ts";
+import { workflowProblems } from "#runs/workflow_rules.ts";
+import { insertWorkflow } from "#runs/workflows.ts";
 import { type AnySql, oneRow, type Sql } from "#store/sql.ts";
 import { echoConfig, frontDeskConfig } from "./first_agents.ts";
+import { frontDeskWorkflow } from "./first_app.ts";
 
 /** The content of `bootstrap.json`. */
 export interface BootstrapFile {
@@ -30,6 +34,10 @@ export interface BootstrapFile {
   project_id: string;
   voice_agent_id: string;
   echo_agent_id: string;
+  /** The demo app; null when its project was deleted. */
+  app_id: string | null;
+  /** As its requests' `Host` header has it, port included. */
+  app_host: string | null;
   admin_email: string;
   admin_password: string;
 }
@@ -41,6 +49,8 @@ export interface BootstrapOptions {
   apiUrl: string;
   /** An existing folder. */
   dataDir: string;
+  /** Apps answer below this domain; `apps.localhost` unless given. */
+  appDomain?: string;
   now?: () => Date;
 }
 
@@ -65,6 +75,8 @@ interface BootstrapRow {
   project_id: string;
   voice_agent_id: string;
   echo_agent_id: string;
+  /** Null before it was made, and after it was deleted. */
+  app_id: string | null;
 }
 
 /** Makes what is missing, keeps what is there, and brings the addresses in the file up to date. */
@@ -73,6 +85,7 @@ export async function bootstrap({
   gatewayUrl,
   apiUrl,
   dataDir,
+  appDomain = "apps.localhost",
   now = () => new Date(),
 }: BootstrapOptions): Promise<Bootstrapped> {
   const path = join(dataDir, "bootstrap.json");
@@ -80,6 +93,7 @@ export async function bootstrap({
   try {
     await connection`select pg_advisory_lock(${lockKey})`;
     const row = (await findRow(sql)) ?? (await sql.begin((transaction) => createFirst(transaction, now())));
+    const app = await sql.begin((transaction) => ensureFirstApp({ sql: transaction, appDomain }, row, now()));
     const kept = await readValidFile(sql, path, row);
     const secrets = kept ?? (await sql.begin((transaction) => mintSecrets(transaction, row, now())));
     const file: BootstrapFile = {
@@ -92,6 +106,8 @@ export async function bootstrap({
       project_id: row.project_id,
       voice_agent_id: row.voice_agent_id,
       echo_agent_id: row.echo_agent_id,
+      app_id: app?.id ?? null,
+      app_host: app ? hostOf(app.hostname, gatewayUrl) : null,
       admin_email: secrets.admin_email,
       admin_password: secrets.admin_password,
     };
@@ -105,7 +121,8 @@ export async function bootstrap({
 
 async function findRow(sql: AnySql): Promise<BootstrapRow | undefined> {
   const [row] = await sql<BootstrapRow[]>`
-    select organization_id, owner_id, admin_id, project_id, voice_agent_id, echo_agent_id from bootstrap`;
+    select organization_id, owner_id, admin_id, project_id, voice_agent_id, echo_agent_id, app_id
+    from bootstrap`;
   return row;
 }
 
@@ -146,6 +163,7 @@ async function createFirst(sql: AnySql, now: Date): Promise<BootstrapRow> {
     project_id: project.id,
     voice_agent_id: frontDesk.id,
     echo_agent_id: echo.id,
+    app_id: null,
   };
   await sql`insert into bootstrap ${sql({ ...row, created_at: now })}`;
   return row;
@@ -155,6 +173,36 @@ function insertFirstAgent(sql: AnySql, caller: Caller, now: Date, agent: NewAgen
   const problems = configProblems(agent.config, "config");
   if (problems) throw new Error(`Cannot make agent ${agent.name}: ${JSON.stringify(problems)}`);
   return insertVoiceAgent(sql, caller, agent, now);
+}
+
+/**
+ * The demo app, made where there is none: databases from before there were apps get it too, and so
+ * do those where it was deleted. Undefined when its project is gone.
+ */
+async function ensureFirstApp(store: { sql: AnySql; appDomain: string }, row: BootstrapRow, now: Date) {
+  const { sql } = store;
+  const caller: Caller = { userId: row.owner_id, organizationId: row.organization_id, role: "owner" };
+  if (row.app_id) return findApp(store, caller, row.app_id);
+  const { project_id } = row;
+  const [project] = await sql`select 1 from project where id = ${project_id} and deleted_at is null for share`;
+  if (!project) return undefined;
+  const problems = workflowProblems(frontDeskWorkflow);
+  if (Object.keys(problems).length > 0) throw new Error(`Cannot make the demo app: ${JSON.stringify(problems)}`);
+  const described = {
+    name: "Front desk",
+    description: "Answers a guest's question; a person approves what binds the house",
+  };
+  const workflow = await insertWorkflow(sql, caller, { ...described, project_id, definition: frontDeskWorkflow }, now);
+  const policy = { log_io: true };
+  const app = await insertApp(store, caller, { ...described, project_id, workflow_id: workflow.id, policy }, now);
+  await sql`update bootstrap set app_id = ${app.id}`;
+  return app;
+}
+
+/** The gateway's port belongs to the host that its apps are asked for by. */
+function hostOf(hostname: string, gatewayUrl: string): string {
+  const { port } = new URL(gatewayUrl);
+  return port ? `${hostname}:${port}` : hostname;
 }
 
 type Secrets = Pick<BootstrapFile, "email" | "password" | "pat" | "access_key" | "admin_email" | "admin_password">;

@@ -9,7 +9,7 @@ const answer = (intent: string, patterns: string[], say: string, digit?: number)
 });
 
 /** The first rule whose pattern matches answers: the particular comes before the general. */
-const frontDeskRules = [
+export const frontDeskRules = [
   {
     intent: "book_room",
     patterns: [

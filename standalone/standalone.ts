@@ -88,7 +88,7 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
   const api = await startApi({ config: { ...shared, apiPort: config.apiPort }, sql, bus, logger });
   closers.add(() => api.close());
   const apiUrl = reachable(api);
-  const { ownerId } = await bootstrap({ sql, gatewayUrl: publicUrl, apiUrl, dataDir });
+  const { ownerId } = await bootstrap({ sql, gatewayUrl: publicUrl, apiUrl, dataDir, appDomain: config.appDomain });
   const worker = await startWorker({ config: { ...shared, workerPort: config.workerPort }, sql, bus, logger });
   closers.add(() => worker.close());
 

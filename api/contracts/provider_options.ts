@@ -81,6 +81,8 @@ export type Rule = Static<typeof Rule>;
 export const RulesOptions = options({
   rules: Type.Array(Rule, { maxItems: 200, default: [] }),
   fallback: Type.String({ maxLength: 4000, default: "I'm sorry, I don't have an answer to that yet." }),
+  /** The pace of an answer's words; 0: all at once. */
+  tokens_per_s: Type.Number({ minimum: 0, maximum: 10_000, default: 0 }),
   ...faults,
 });
 export type RulesOptions = Static<typeof RulesOptions>;

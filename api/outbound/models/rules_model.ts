@@ -6,13 +6,14 @@ import { defaultRules } from "./default_rules.ts";
 import type { LanguageModel } from "./language_model.ts";
 import { countTokens, wordsOf } from "./reply_text.ts";
 import { answerTo, type DialogState, endCallTool } from "./rules_answer.ts";
-import { passFaults } from "./waiting.ts";
+import { passFaults, realWaits, type WaitDeps, waitFor } from "./waiting.ts";
 
 /** @throws Error when the options do not fit `RulesOptions` or hold a pattern that RE2 refuses */
-export function createRulesModel(settings: ModelSettings): LanguageModel {
+export function createRulesModel(settings: ModelSettings, deps: WaitDeps = realWaits): LanguageModel {
   const problem = checkModelSettings("llm", settings)[0];
   if (problem) throw new Error(`Cannot use provider rules: ${problem.path}: ${problem.message}`);
   const options = completeOptions(RulesOptions, settings.options);
+  const tokenMs = options.tokens_per_s > 0 ? 1000 / options.tokens_per_s : 0;
   const book = { rules: options.rules.length > 0 ? options.rules : defaultRules, fallback: options.fallback };
 
   // A turn may be asked for again (its text grew, or a tool answered): it starts from where it started before.
@@ -39,7 +40,7 @@ export function createRulesModel(settings: ModelSettings): LanguageModel {
       };
       if (call && call.name !== endCallTool) yield call;
       for (const word of wordsOf(answer.say)) {
-        if (signal.aborted) return;
+        if (!(await waitFor(deps, tokenMs, signal))) return;
         yield { kind: "text", text: word };
       }
       if (call?.name === endCallTool) yield call;
