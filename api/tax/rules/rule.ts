@@ -45,7 +45,10 @@ const closed = { additionalProperties: false } as const;
 const Amount = Type.String({ pattern: "^\\d{1,15}(\\.\\d{1,12})?$", description: 'digits such as "7.50"' });
 export const CalendarDate = Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$", description: "a date as YYYY-MM-DD" });
 const MonthDay = Type.String({ pattern: "^\\d{2}-\\d{2}$", description: "a day of the year as MM-DD" });
-const RuleId = Type.String({ pattern: "^[a-z0-9]+([.-][a-z0-9]+)*$", description: "an id such as it-rm-rom.tourist-tax" });
+const RuleId = Type.String({
+  pattern: "^[a-z0-9]+([.-][a-z0-9]+)*$",
+  description: "an id such as it-rm-rom.tourist-tax",
+});
 export const JurisdictionCode = Type.String({
   pattern: "^[A-Z]{2}(-[A-Z0-9]{1,8}){0,4}$",
   description: "a code such as IT-RM-ROM",
@@ -131,11 +134,14 @@ export const RateAmount = Type.Object(
     ...rateFields,
     bands: Type.Optional(Bands),
     /** A surtax: percent of what the named rules charge, unit by unit. */
-    percent_of_tax: Type.Optional(
-      Type.Object({ of: Type.Array(RuleId, { minItems: 1 }), percent: Amount }, closed),
-    ),
+    percent_of_tax: Type.Optional(Type.Object({ of: Type.Array(RuleId, { minItems: 1 }), percent: Amount }, closed)),
   },
-  { ...closed, minProperties: 1, maxProperties: 1, description: "exactly one of flat, percent, fraction, bands, percent_of_tax" },
+  {
+    ...closed,
+    minProperties: 1,
+    maxProperties: 1,
+    description: "exactly one of flat, percent, fraction, bands, percent_of_tax",
+  },
 );
 export type RateAmount = Static<typeof RateAmount>;
 
@@ -340,7 +346,13 @@ const Example = Type.Object(
     request: Type.Record(Type.String(), Type.Unknown()),
     /** `totals_by_kind` as the source has them; kinds that it does not speak of are left out. */
     expected: Type.Partial(
-      Type.Object(Object.fromEntries(ruleKinds.map((kind) => [kind, Amount])) as Record<(typeof ruleKinds)[number], typeof Amount>, closed),
+      Type.Object(
+        Object.fromEntries(ruleKinds.map((kind) => [kind, Amount])) as Record<
+          (typeof ruleKinds)[number],
+          typeof Amount
+        >,
+        closed,
+      ),
     ),
     /** Amounts of single rules, over all their versions. */
     expected_rules: Type.Optional(Type.Record(RuleId, Amount)),

@@ -1,0 +1,77 @@
+/** The tree of places, built from ISO 3166 and the jurisdiction files, and checked. */
+import { iso31661, iso31662 } from "iso-3166";
+import type { Jurisdiction, JurisdictionEntry, JurisdictionFile } from "./jurisdiction.ts";
+
+/** @throws Error naming every problem by file and code */
+export function assemblePlaces(
+  files: readonly { file: string; content: JurisdictionFile }[],
+): Map<string, Jurisdiction> {
+  const problems: string[] = [];
+  const places = new Map<string, Jurisdiction>();
+  for (const { alpha2, name } of iso31661) places.set(alpha2, placeFrom({ code: alpha2, name, type: "country" }));
+  for (const { file, content } of files) {
+    for (const wanted of content.iso_subdivisions ?? []) {
+      const found = iso31662.filter(({ code, parent }) =>
+        wanted.codes === "top_level" ? parent === wanted.country : wanted.codes.includes(code),
+      );
+      if (wanted.codes !== "top_level" && found.length < wanted.codes.length) {
+        const missing = wanted.codes.filter((code) => !found.some((one) => one.code === code));
+        problems.push(`${file}: not in ISO 3166-2: ${missing.join(", ")}`);
+      }
+      for (const { code, name } of found) {
+        if (!places.has(code)) places.set(code, placeFrom({ code, name, type: wanted.type }));
+      }
+    }
+  }
+  const entered = new Map<string, string>();
+  for (const { file, content } of files) {
+    for (const entry of content.jurisdictions) {
+      const before = entered.get(entry.code);
+      if (before) problems.push(`${file}: ${entry.code} stands in ${before} as well`);
+      entered.set(entry.code, file);
+      places.set(entry.code, placeFrom(entry));
+    }
+  }
+  for (const { code, parent } of places.values()) {
+    const file = entered.get(code) ?? "ISO 3166-2";
+    if (parent && !places.has(parent)) problems.push(`${file}: ${code}: its parent ${parent} does not exist`);
+    const seen = new Set<string>();
+    for (let at: string | undefined = code; at; at = places.get(at)?.parent) {
+      if (seen.has(at)) {
+        problems.push(`${file}: ${code}: its parents go round in a circle`);
+        break;
+      }
+      seen.add(at);
+    }
+  }
+  const owners = new Map<string, string>();
+  for (const place of places.values()) {
+    for (const other of place.otherCodes) {
+      const owner = places.has(other) ? other : owners.get(other);
+      if (owner) problems.push(`${place.code}: other code ${other} is ${owner}'s`);
+      owners.set(other, place.code);
+    }
+  }
+  if (problems.length > 0)
+    throw new Error(`The jurisdictions have ${problems.length} problems:\n  ${problems.join("\n  ")}`);
+  return places;
+}
+
+function placeFrom(entry: JurisdictionEntry): Jurisdiction {
+  const country = entry.code.slice(0, 2);
+  return {
+    code: entry.code,
+    name: entry.name,
+    localName: entry.local_name,
+    aliases: entry.aliases ?? [],
+    otherCodes: entry.other_codes ?? [],
+    country,
+    type: entry.type,
+    parent: entry.code === country ? undefined : (entry.parent ?? country),
+    status: entry.status,
+    centroid: entry.centroid,
+    radiusKm: entry.radius_km,
+    polygon: entry.polygon,
+    postcodes: entry.postcodes ?? [],
+  };
+}
