@@ -61,7 +61,7 @@ export class TranscriptView {
     const item = this.items.get(message.item_id) ?? this.itemFor(message);
     item.node.classList.remove("wordless");
     item.text = message.text ?? item.text + (message.delta ?? "");
-    item.words.textContent = item.text;
+    this.render(item);
     item.node.classList.toggle("partial", !message.final);
     if (message.final && !item.announced && item.text) {
       item.announced = true;
@@ -74,12 +74,22 @@ export class TranscriptView {
   correct({ utterance_id, spoken_text, full_text }) {
     const item = this.itemSaying(this.utteranceTurns.get(utterance_id), full_text);
     if (!item) return;
-    const unheard = full_text.startsWith(spoken_text) ? full_text.slice(spoken_text.length) : "";
-    const heard = spoken_text.trimEnd();
-    item.words.replaceChildren(heard, ...(unheard.trim() ? [" ", element("del", {}, unheard.trim())] : []));
-    item.note.textContent = heard ? "interrupted" : "interrupted before it was heard";
+    item.text = full_text;
+    item.heard = spoken_text.trimEnd();
+    this.render(item);
+    item.note.textContent = item.heard ? "interrupted" : "interrupted before it was heard";
     item.node.classList.add("interrupted");
-    this.announce(`${this.nameOf("agent")} was interrupted after: ${heard || "nothing"}`);
+    this.announce(`${this.nameOf("agent")} was interrupted after: ${item.heard || "nothing"}`);
+  }
+
+  /** The text, and once it was cut off the part that nobody heard, which may still grow. */
+  render({ words, text, heard }) {
+    if (heard === undefined) {
+      words.textContent = text;
+      return;
+    }
+    const unheard = text.startsWith(heard) ? text.slice(heard.length).trim() : "";
+    words.replaceChildren(heard, ...(unheard ? [" ", element("del", {}, unheard)] : []));
   }
 
   /** A line of the page's own, for example that the link was lost. */
