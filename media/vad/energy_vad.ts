@@ -12,13 +12,13 @@ const sampleRateHz = 16_000;
 const windowSamples = 320;
 
 /** Levels are in dBFS, where 0 is a full-scale square wave. A call may begin in the middle of a word: louder is speech. */
-const lowRange = { minDb: -62, startDb: -46 };
-const highRange = { minDb: -66, startDb: -50 };
-/** Below this it is no noise but digital silence: a muted client or a filled gap tells nothing of the room. */
-const digitalSilenceDb = -84;
+const lowRange = { minDb: -62, startDb: -44 };
+const highRange = { minDb: -66, startDb: -44 };
+/** Below this (of the input as it came) it is no noise but digital silence: a muted client or a filled gap tells nothing of the room. */
+const digitalSilenceDb = -87;
 
 /** Distance to the floor at which speech and noise are equally likely, and the curve's steepness. */
-const evenDb = 5.5;
+const evenDb = 6;
 const slopeDb = 1.2;
 
 /** Second-order Butterworth filters by the bilinear transform, normalized. */
@@ -43,7 +43,8 @@ class EnergyVad implements Vad {
   #high2 = 0;
   #low1 = 0;
   #low2 = 0;
-  /** Energy of the newest window's bands. */
+  /** Energy of the newest window and of its bands. */
+  #energy = 0;
   #lowEnergy = 0;
   #highEnergy = 0;
   readonly #lowFloor = new NoiseFloor(lowRange);
@@ -54,14 +55,14 @@ class EnergyVad implements Vad {
       throw new RangeError(`Cannot detect speech in ${window.length} samples: expected ${windowSamples}`);
     }
     this.#measure(window);
-    const lowDb = levelOf(this.#lowEnergy);
-    const highDb = levelOf(this.#highEnergy);
-    if (Math.max(lowDb, highDb) < digitalSilenceDb) {
+    if (levelOf(this.#energy) < digitalSilenceDb) {
       this.#lowFloor.skip();
       this.#highFloor.skip();
       return 0;
     }
-    const distanceDb = Math.max(this.#lowFloor.distanceDb(lowDb), this.#highFloor.distanceDb(highDb));
+    const lowDb = this.#lowFloor.distanceDb(levelOf(this.#lowEnergy));
+    const highDb = this.#highFloor.distanceDb(levelOf(this.#highEnergy));
+    const distanceDb = Math.max(lowDb, highDb);
     return 1 / (1 + Math.exp((evenDb - distanceDb) / slopeDb));
   }
 
@@ -70,10 +71,12 @@ class EnergyVad implements Vad {
     let high2 = this.#high2;
     let low1 = this.#low1;
     let low2 = this.#low2;
+    let energy = 0;
     let lowEnergy = 0;
     let highEnergy = 0;
     for (let i = 0; i < windowSamples; i++) {
       const x = window[i]!;
+      energy += x * x;
       const voice = highPass.high * x + high1;
       high1 = -2 * highPass.high * x - highPass.a1 * voice + high2;
       high2 = highPass.high * x - highPass.a2 * voice;
@@ -88,6 +91,7 @@ class EnergyVad implements Vad {
     this.#high2 = settled(high2);
     this.#low1 = settled(low1);
     this.#low2 = settled(low2);
+    this.#energy = energy;
     this.#lowEnergy = lowEnergy;
     this.#highEnergy = highEnergy;
   }

@@ -24,6 +24,8 @@ export interface FloorRange {
 export class NoiseFloor {
   readonly #range: FloorRange;
   #smoothedDb = 0;
+  /** Nothing was heard yet, or nothing since `skip`. */
+  #isFresh = true;
   /** Minima of the last blocks of windows; one of them is still growing. */
   readonly #minima = new Float64Array(blocks);
   #block = 0;
@@ -39,7 +41,8 @@ export class NoiseFloor {
 
   /** Takes the level of the next window of 20 ms; answers how far it stands above the floor, in dB. */
   distanceDb(levelDb: number): number {
-    this.#smoothedDb += smoothing * (levelDb - this.#smoothedDb);
+    this.#smoothedDb = this.#isFresh ? levelDb : this.#smoothedDb + smoothing * (levelDb - this.#smoothedDb);
+    this.#isFresh = false;
     this.#minima[this.#block] = Math.min(this.#minima[this.#block]!, this.#smoothedDb);
     if (++this.#windowInBlock === blockWindows) {
       this.#windowInBlock = 0;
@@ -53,7 +56,7 @@ export class NoiseFloor {
 
   /** A window that tells nothing of the room: the floor stays as it is. */
   skip(): void {
-    this.#smoothedDb = this.#range.minDb;
+    this.#isFresh = true;
   }
 
   #floorDb(): number {
@@ -76,7 +79,7 @@ export class NoiseFloor {
   }
 
   reset(): void {
-    this.#smoothedDb = this.#range.minDb;
+    this.#isFresh = true;
     this.#minima.fill(this.#range.startDb - minimumBiasDb);
     this.#block = 0;
     this.#windowInBlock = 0;
