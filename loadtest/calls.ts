@@ -1,6 +1,5 @@
 /** `npm run loadtest -- calls`: full-duplex calls with real speech, on one transport after the other. */
 import { writeFile } from "node:fs/promises";
-import { availableParallelism, cpus } from "node:os";
 import { createEncoder } from "#media/audio/encoder.ts";
 import { createResampler } from "#media/audio/resampler.ts";
 import { closeFlite } from "#media/providers/flite.ts";
@@ -10,6 +9,7 @@ import { type CallsOptions, callsOptions } from "./calls_options.ts";
 import { callsJson, callsText, ratioText } from "./calls_report.ts";
 import { type CallsResult, runCalls } from "./calls_run.ts";
 import { accessFrom, startFrontdesk } from "./frontdesk_processes.ts";
+import { machine, print, progress } from "./terminal.ts";
 
 const sentence = "Good morning, when is breakfast served?";
 
@@ -21,9 +21,8 @@ export async function calls(args: readonly string[]): Promise<void> {
   const [first, second] = results;
   if (first && second) print(ratioText([first.name, second.name], [first.result, second.result]));
   if (options.jsonPath) {
-    const machine = { cpu: cpus()[0]?.model ?? "unknown", cores: availableParallelism(), node: process.version };
     const runs = Object.fromEntries(results.map(({ name, result }) => [name, callsJson(result)]));
-    await writeFile(options.jsonPath, `${JSON.stringify({ machine, options, runs }, null, 2)}\n`);
+    await writeFile(options.jsonPath, `${JSON.stringify({ machine: machine(), options, runs }, null, 2)}\n`);
   }
 }
 
@@ -95,14 +94,4 @@ async function prepareSpeech(options: CallsOptions): Promise<CallerSpeech> {
   } finally {
     encoder.close();
   }
-}
-
-/** One line that the next one overwrites on a terminal. */
-function progress(line: string): void {
-  process.stderr.write(process.stderr.isTTY ? `\r\x1b[K${line}` : `${line}\n`);
-}
-
-function print(text: string): void {
-  if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
-  process.stdout.write(`${text}\n\n`);
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { callsOptions, isLoopback, OptionsError } from "./calls_options.ts";
+import { callsOptions, isLoopback } from "./calls_options.ts";
+import { OptionsError } from "./option_values.ts";
 
 describe("options of the calls test", () => {
   it("have defaults", () => {

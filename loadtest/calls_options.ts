@@ -1,6 +1,6 @@
 /** Options of `npm run loadtest -- calls`, checked and bounded. */
-import { parseArgs } from "node:util";
 import { type AudioFormat, audioFormatFor } from "#contracts/audio_format.ts";
+import { choice, OptionsError, optionValues, type TransportName, transportsOf, whole } from "./option_values.ts";
 
 export interface CallsOptions {
   calls: number;
@@ -11,7 +11,7 @@ export interface CallsOptions {
   format: AudioFormat;
   clientBufferMs: number;
   /** Only for own processes: `both` runs the same load on one after the other. */
-  transports: readonly ("uws" | "ws")[];
+  transports: readonly TransportName[];
   vad: "energy" | "silero";
   mediaThreads: number | undefined;
   /** Slots of the gateway that is started; unset: room for every call. */
@@ -38,12 +38,9 @@ export const callsUsage = `npm run loadtest -- calls [options]
   --allow-remote     let --url name another machine
   --json FILE        write everything that was measured`;
 
-/** A wrong option; the message says what was expected. */
-export class OptionsError extends Error {}
-
 /** @throws OptionsError */
 export function callsOptions(args: readonly string[]): CallsOptions {
-  const values = parsed(args);
+  const values = optionValues(args, names, ["allow-remote"]);
   const encoding = values.format ?? "pcm_s16le";
   const sampleRate = values["sample-rate"];
   const options: CallsOptions = {
@@ -52,7 +49,7 @@ export function callsOptions(args: readonly string[]): CallsOptions {
     connectRate: whole("connect-rate", values["connect-rate"], 50, 1, 1000),
     format: formatFor(encoding, sampleRate === undefined ? undefined : Number(sampleRate)),
     clientBufferMs: whole("client-buffer-ms", values["client-buffer-ms"], 400, 60, 30_000),
-    transports: values.url ? ["uws"] : transportsOf(values.transport ?? "both"),
+    transports: values.url ? ["uws"] : transportsOf(values.transport),
     vad: choice("vad", values.vad ?? "energy", ["energy", "silero"]),
     mediaThreads:
       values["media-threads"] === undefined ? undefined : whole("media-threads", values["media-threads"], 1, 1, 64),
@@ -67,52 +64,21 @@ export function callsOptions(args: readonly string[]): CallsOptions {
   return options;
 }
 
-function parsed(args: readonly string[]) {
-  const text = { type: "string" } as const;
-  try {
-    return parseArgs({
-      args: [...args],
-      options: {
-        calls: text,
-        seconds: text,
-        "connect-rate": text,
-        format: text,
-        "sample-rate": text,
-        "client-buffer-ms": text,
-        transport: text,
-        vad: text,
-        "media-threads": text,
-        slots: text,
-        url: text,
-        "data-dir": text,
-        "allow-remote": { type: "boolean" },
-        json: text,
-      },
-    }).values;
-  } catch (error) {
-    throw new OptionsError((error as Error).message);
-  }
-}
-
-function whole(name: string, value: string | undefined, byDefault: number, min: number, max: number): number {
-  if (value === undefined) return byDefault;
-  const number = Number(value);
-  if (!Number.isInteger(number) || number < min || number > max) {
-    throw new OptionsError(`--${name}: Expected a whole number from ${min} to ${max}, not "${value}"`);
-  }
-  return number;
-}
-
-function choice<const T extends string>(name: string, value: string, allowed: readonly T[]): T {
-  const found = allowed.find((one) => one === value);
-  if (!found) throw new OptionsError(`--${name}: Expected one of ${allowed.join(", ")}, not "${value}"`);
-  return found;
-}
-
-function transportsOf(value: string): readonly ("uws" | "ws")[] {
-  const chosen = choice("transport", value, ["uws", "ws", "both"]);
-  return chosen === "both" ? ["uws", "ws"] : [chosen];
-}
+const names = [
+  "calls",
+  "seconds",
+  "connect-rate",
+  "format",
+  "sample-rate",
+  "client-buffer-ms",
+  "transport",
+  "vad",
+  "media-threads",
+  "slots",
+  "url",
+  "data-dir",
+  "json",
+] as const;
 
 function formatFor(encoding: string, sampleRate: number | undefined): AudioFormat {
   try {

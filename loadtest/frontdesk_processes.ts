@@ -4,19 +4,21 @@
  * own gateway is the one under load, and the figures are those of everything together.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { inheritedEnvironment } from "./config.ts";
 import type { ManagementAccess } from "./management_client.ts";
-
-export type TransportName = "uws" | "ws";
+import type { TransportName } from "./option_values.ts";
 
 export interface GatewayUnderLoad {
   pid: number;
+  url: string;
+  port: number;
   access: ManagementAccess;
   stop(): Promise<void>;
 }
@@ -30,9 +32,9 @@ export interface FrontdeskProcesses {
 }
 
 export interface ProcessOptions {
-  slots: number;
-  vad: "energy" | "silero";
-  mediaThreads: number | undefined;
+  slots?: number;
+  vad?: "energy" | "silero";
+  mediaThreads?: number | undefined;
 }
 
 const readyWithinMs = 60_000;
@@ -40,7 +42,8 @@ const stopWithinMs = 15_000;
 const root = new URL("..", import.meta.url);
 
 export async function startFrontdesk(options: ProcessOptions): Promise<FrontdeskProcesses> {
-  const dataDir = await mkdtemp(join(tmpdir(), "frontdesk-load-"));
+  // Not made here: the start gives the folder the mode by which the account that runs Postgres can enter it.
+  const dataDir = join(tmpdir(), `frontdesk-load-${randomBytes(6).toString("hex")}`);
   const ports = await freePorts(["gateway", "inner", "api", "worker", "redis"]);
   const gatewayUrl = `http://127.0.0.1:${ports.gateway}`;
   const redis = await startRedis(ports.redis);
@@ -50,8 +53,8 @@ export async function startFrontdesk(options: ProcessOptions): Promise<Frontdesk
     WORKER_PORT: String(ports.worker),
     PUBLIC_URL: gatewayUrl,
     INTERNAL_SECRET: "loadtest-on-loopback-only",
-    CALL_SLOTS: String(options.slots),
-    VAD: options.vad,
+    CALL_SLOTS: String(options.slots ?? 1),
+    VAD: options.vad ?? "energy",
     DRAIN_TIMEOUT_S: "1",
     ...(options.mediaThreads !== undefined && { MEDIA_THREADS: String(options.mediaThreads) }),
     ...(redis && { REDIS_URL: `redis://127.0.0.1:${ports.redis}` }),
@@ -77,7 +80,7 @@ export async function startFrontdesk(options: ProcessOptions): Promise<Frontdesk
       await isReady(child, gatewayUrl);
       if (child.pid === undefined) throw new Error("Cannot start the gateway: it has no process id");
       const access = await accessFrom(dataDir, `http://127.0.0.1:${ports.api}`);
-      return { pid: child.pid, access, stop: () => stopChild(child) };
+      return { pid: child.pid, url: gatewayUrl, port: ports.gateway, access, stop: () => stopChild(child) };
     },
     async stop() {
       if (standalone) await stopChild(standalone);
@@ -95,8 +98,9 @@ export async function accessFrom(dataDir: string, baseUrl?: string): Promise<Man
       cause,
     });
   });
-  const { gateway_url, pat, project_id } = JSON.parse(text) as Record<"gateway_url" | "pat" | "project_id", string>;
-  return { baseUrl: baseUrl ?? gateway_url, token: pat, projectId: project_id };
+  const file = JSON.parse(text) as Record<"gateway_url" | "pat" | "access_key" | "project_id", string>;
+  const { gateway_url, pat, access_key, project_id } = file;
+  return { baseUrl: baseUrl ?? gateway_url, token: pat, accessKey: access_key, projectId: project_id };
 }
 
 function startRole(script: string, environment: Record<string, string>): ChildProcess {

@@ -1,9 +1,17 @@
 /** `npm run loadtest -- COMMAND …`: one file a command. */
 import { calls } from "./calls.ts";
-import { callsUsage, OptionsError } from "./calls_options.ts";
+import { callsUsage } from "./calls_options.ts";
+import { http, httpUsage } from "./http.ts";
+import { OptionsError } from "./option_values.ts";
+import { runs, runsUsage } from "./runs.ts";
+import { streams } from "./streams.ts";
+import { streamsUsage } from "./streams_options.ts";
 
 const commands: Readonly<Record<string, { run(args: readonly string[]): Promise<void>; usage: string }>> = {
   calls: { run: calls, usage: callsUsage },
+  streams: { run: streams, usage: streamsUsage },
+  runs: { run: runs, usage: runsUsage },
+  http: { run: http, usage: httpUsage },
 };
 
 const [name = "", ...args] = process.argv.slice(2);

@@ -5,12 +5,16 @@ export interface ManagementClient {
   archiveAgent(agentId: string): Promise<void>;
   /** Reserves a call and returns its `websocket_url`. */
   reserveCall(agentId: string, options: Record<string, unknown>): Promise<string>;
+  /** Deploys a workflow that is bounded by nothing but the machine, and returns the app's hostname. */
+  deployApp(name: string, definition: Record<string, unknown>): Promise<string>;
 }
 
 export interface ManagementAccess {
   /** Where the management API is: the api's or the gateway's address. */
   baseUrl: string;
   token: string;
+  /** For the Runs API of apps. */
+  accessKey: string;
   projectId: string;
 }
 
@@ -46,6 +50,20 @@ export function createManagementClient({ baseUrl, token, projectId }: Management
         options,
       );
       return websocket_url;
+    },
+    async deployApp(name, definition) {
+      const workflow = await request<{ id: string }>("POST", "/v1/workflows", {
+        name,
+        project_id: projectId,
+        definition: { schema_version: 1, ...definition },
+      });
+      const { hostname } = await request<{ hostname: string }>("POST", "/v1/apps", {
+        name,
+        project_id: projectId,
+        workflow_id: workflow.id,
+        policy: { max_concurrent_runs: 10_000, max_queued_runs: 1_000_000 },
+      });
+      return hostname;
     },
   };
 }
