@@ -1,6 +1,6 @@
 /**
- * The pages that the gateway serves itself: `/talk` and its assets, read once when the process
- * starts. A path is looked up, never joined, so nothing outside the folder can be reached.
+ * The pages that the gateway serves itself: `/talk` and `/runs` and their assets, read once when the
+ * process starts. A path is looked up, never joined, so nothing outside the folders can be reached.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -25,7 +25,8 @@ interface Asset {
   body: Uint8Array;
 }
 
-const folder = new URL("./talk/", import.meta.url);
+/** Each is a folder here and a path there. */
+const pages = ["talk", "runs"] as const;
 
 const contentTypes: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -39,10 +40,10 @@ const nothing = new Uint8Array(0);
 
 /**
  * The answer for `GET path` (no query), or undefined when the path is none of the pages'.
- * An unknown path below `/talk/` is a 404 of ours.
+ * An unknown path below one of them is a 404 of ours.
  */
 export function pageFor(path: string, options: PageOptions = {}): Page | undefined {
-  if (path !== "/talk" && !path.startsWith("/talk/")) return undefined;
+  if (!pages.some((page) => path === `/${page}` || path.startsWith(`/${page}/`))) return undefined;
   const asset = assets.get(path);
   if (!asset) {
     const body = new TextEncoder().encode("Not Found\n");
@@ -95,13 +96,16 @@ function names(ifNoneMatch: string | undefined, etag: string): boolean {
 
 function readAssets(): ReadonlyMap<string, Asset> {
   const read = new Map<string, Asset>();
-  for (const name of readdirSync(folder)) {
-    const type = contentTypes[extname(name)];
-    if (!type) continue;
-    const body = readFileSync(new URL(name, folder));
-    const asset = { type, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`, body };
-    read.set(name === "index.html" ? "/talk" : `/talk/${name}`, asset);
-    if (name === "index.html") read.set("/talk/", asset);
+  for (const page of pages) {
+    const folder = new URL(`./${page}/`, import.meta.url);
+    for (const name of readdirSync(folder)) {
+      const type = contentTypes[extname(name)];
+      if (!type) continue;
+      const body = readFileSync(new URL(name, folder));
+      const asset = { type, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`, body };
+      read.set(name === "index.html" ? `/${page}` : `/${page}/${name}`, asset);
+      if (name === "index.html") read.set(`/${page}/`, asset);
+    }
   }
   return read;
 }

@@ -61,7 +61,11 @@ function takeRunEvent(run, type, data, atMs) {
       Object.assign(run, { sessionId: data.session_id, versionId: data.workflow_version_id, traceId: data.trace_id });
       break;
     case "run.started":
-      Object.assign(run, { status: "running", attempt: data.attempt, recovered: run.recovered || data.recovered === true });
+      Object.assign(run, {
+        status: "running",
+        attempt: data.attempt,
+        recovered: run.recovered || data.recovered === true,
+      });
       break;
     case "run.resumed":
       run.status = "running";
@@ -92,7 +96,13 @@ function takeNodeEvent(run, node, { type, data }, atMs) {
   switch (type) {
     case "node.started":
       // Also after a crash: what it had said belongs to the attempt that was lost.
-      Object.assign(node, { is: "running", type: data.type, name: data.name, input: data.input, startedMs: node.startedMs ?? atMs });
+      Object.assign(node, {
+        is: "running",
+        type: data.type,
+        name: data.name,
+        input: data.input,
+        startedMs: node.startedMs ?? atMs,
+      });
       forgetWords(node);
       break;
     case "node.progress":

@@ -70,11 +70,22 @@ function makeField(id, name, node, value) {
   control.name = name;
   control.setAttribute("aria-describedby", `${id}-hint ${id}-problem`);
   if (node.required) control.setAttribute("aria-required", "true");
-  const label = element("label", { for: id }, name, ...(node.required ? [] : [element("span", { class: "optional" }, "optional")]));
+  const label = element(
+    "label",
+    { for: id },
+    name,
+    ...(node.required ? [] : [element("span", { class: "optional" }, "optional")]),
+  );
   const isSwitch = control.type === "checkbox";
   return {
     control,
-    box: element("div", { class: isSwitch ? "field switch" : "field" }, ...(isSwitch ? [control, label] : [label, control]), hint, problem),
+    box: element(
+      "div",
+      { class: isSwitch ? "field switch" : "field" },
+      ...(isSwitch ? [control, label] : [label, control]),
+      hint,
+      problem,
+    ),
     read: () => readControl(control, node),
     mark(message) {
       problem.textContent = message;
@@ -88,7 +99,12 @@ function makeField(id, name, node, value) {
 function controlFor(node, value) {
   if (Array.isArray(node.enum)) {
     const none = node.required ? [] : [element("option", { value: "" }, "–")];
-    const select = element("select", {}, ...none, ...node.enum.map((item, i) => element("option", { value: String(i) }, textOf(item))));
+    const select = element(
+      "select",
+      {},
+      ...none,
+      ...node.enum.map((item, i) => element("option", { value: String(i) }, textOf(item))),
+    );
     const chosen = node.enum.findIndex((item) => JSON.stringify(item) === JSON.stringify(value));
     if (chosen >= 0) select.value = String(chosen);
     return select;
@@ -99,13 +115,18 @@ function controlFor(node, value) {
     return box;
   }
   if (node.type === "number" || node.type === "integer") {
-    const number = element("input", { type: "number", step: node.type === "integer" ? "1" : "any", inputmode: "decimal" });
+    const number = element("input", {
+      type: "number",
+      step: node.type === "integer" ? "1" : "any",
+      inputmode: "decimal",
+    });
     if (value !== undefined) number.value = String(value);
     return number;
   }
   const area = element("textarea", { rows: "2", spellcheck: node.type === "string" ? "true" : "false" });
   if (node.type !== "string") area.classList.add("json");
-  if (value !== undefined) area.value = node.type === "string" && typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  if (value !== undefined)
+    area.value = node.type === "string" && typeof value === "string" ? value : JSON.stringify(value, null, 2);
   const rows = area.value.split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / 60)), 0);
   area.rows = Math.min(12, Math.max(2, rows));
   return area;
@@ -126,13 +147,17 @@ function readControl(control, node) {
 }
 
 function hintFor({ description, type, enum: choices }) {
-  const kind = choices || type === "string" || type === "boolean" ? "" : { any: "JSON", array: "a JSON list", object: "a JSON object" }[type];
+  const kind =
+    choices || type === "string" || type === "boolean"
+      ? ""
+      : { any: "JSON", array: "a JSON list", object: "a JSON object" }[type];
   return [description, kind && !description?.includes("JSON") ? kind : ""].filter(Boolean).join(" · ");
 }
 
 /** A schema node for a value that has none of its own. */
 export function schemaOf(value) {
-  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return { type: typeof value, required: true };
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean")
+    return { type: typeof value, required: true };
   return { type: "any" };
 }
 
