@@ -2,7 +2,7 @@
 import { completeOptions, FliteOptions } from "#contracts/provider_options.ts";
 import type { ModelSettings } from "#contracts/voice_agent.ts";
 import { passFaults } from "#outbound/models/waiting.ts";
-import { clausesOf } from "./clauses.ts";
+import { clauseCharsMax, clausesOf } from "./clauses.ts";
 import { FliteQueue } from "./flite_queue.ts";
 import type { TextToSpeech } from "./provider.ts";
 import { spokenText } from "./spoken_text.ts";
@@ -27,7 +27,7 @@ export function createFliteTts(
     async *speak(text, context, signal) {
       if (!(await passFaults("tts", options, context.turnIndex, signal))) return;
       let first = context.first;
-      for (const clause of clausesOf(text)) {
+      for (const clause of text.length > clauseCharsMax ? clausesOf(text) : [text]) {
         const spoken = spokenText(clause);
         if (!spoken) continue;
         const speech = await queue.speak({ voice, text: spoken }, signal);
