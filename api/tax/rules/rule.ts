@@ -281,7 +281,7 @@ const terms = {
 };
 
 /** Facts decide terms: the first entry whose `when` holds; none holds: skipped. */
-const { when: _when, date_anchor: _anchor, ...caseTerms } = terms;
+const { when: _when, date_anchor: _anchor, booking_window: _booked, payment_window: _paid, ...caseTerms } = terms;
 const Case = Type.Object({ when: Predicate, label: Type.Optional(Type.String()), ...caseTerms }, closed);
 export type Case = Static<typeof Case>;
 const cases = Type.Optional(Type.Array(Case, { minItems: 1, maxItems: 300 }));

@@ -7,7 +7,8 @@ import type { Jurisdiction } from "./jurisdiction.ts";
 import type { Case, Coverage, Example, Rule, RuleFile, RuleVersion, Source } from "./rule.ts";
 
 /** What `cases`, a version and its rule say together. */
-export type Terms = Omit<Case, "when" | "label"> & Pick<Rule, "when" | "date_anchor">;
+export type Terms = Omit<Case, "when" | "label"> &
+  Pick<Rule, "when" | "date_anchor" | "booking_window" | "payment_window">;
 
 /** Days of the year, ends inclusive, that may run over the new year. */
 export type Season = readonly { from: string; to: string }[];

@@ -1,0 +1,70 @@
+/**
+ * The calculator: a stay and the law in, what is owed out. Pure: the same request, rules and day
+ * give the same answer, whenever and wherever.
+ */
+import type { PlaceRules, Ruleset } from "../rules/ruleset.ts";
+import { answerFrom, type CalculationAnswer } from "./calculation_answer.ts";
+import { CalculationProblem, type CalculationRequest, stayFrom } from "./calculation_request.ts";
+import { resolveMissing } from "./missing_inputs.ts";
+
+export interface CalculationOptions {
+  /** The day of calculation, YYYY-MM-DD: what is left out counts as booked today. */
+  today: string;
+  /** The code of the place at a point, for requests that give coordinates. */
+  locate?(latitude: number, longitude: number): string | undefined;
+}
+
+/**
+ * Calculates at the place that the request names.
+ * @throws CalculationProblem
+ */
+export function calculate(
+  request: CalculationRequest,
+  ruleset: Ruleset,
+  options: CalculationOptions,
+): CalculationAnswer {
+  return calculateWith(placeRulesFor(request, ruleset, options), request, options.today);
+}
+
+/**
+ * Calculates by given rules: a booking's frozen ones, or today's.
+ * @throws CalculationProblem
+ */
+export function calculateWith(place: PlaceRules, request: CalculationRequest, today: string): CalculationAnswer {
+  const { stay, evaluation, missing } = resolveMissing(place, request, stayFrom(request, today));
+  return answerFrom(place, stay, evaluation, missing);
+}
+
+/**
+ * The rules of the place that a request names by code or point.
+ * @throws CalculationProblem unknown_jurisdiction, missing_coordinates
+ */
+export function placeRulesFor(
+  request: Pick<CalculationRequest, "jurisdiction_code" | "latitude" | "longitude">,
+  ruleset: Ruleset,
+  { locate }: Pick<CalculationOptions, "locate">,
+): PlaceRules {
+  const { jurisdiction_code, latitude, longitude } = request;
+  if (jurisdiction_code !== undefined) return known(ruleset, jurisdiction_code.toUpperCase());
+  if (latitude === undefined || longitude === undefined) {
+    throw new CalculationProblem(
+      "missing_coordinates",
+      "missing coordinates: give jurisdiction_code, or latitude and longitude",
+    );
+  }
+  const code = locate?.(latitude, longitude);
+  if (code === undefined) {
+    throw new CalculationProblem(
+      "unknown_jurisdiction",
+      `unknown jurisdiction: no place is known at ${latitude}, ${longitude}`,
+    );
+  }
+  return known(ruleset, code);
+}
+
+function known(ruleset: Ruleset, code: string): PlaceRules {
+  const place = ruleset.rulesIn(code);
+  if (!place)
+    throw new CalculationProblem("unknown_jurisdiction", `unknown jurisdiction: ${code}`, "jurisdiction_code");
+  return place;
+}

@@ -1,0 +1,289 @@
+/** The answer of a calculation: its schema, and how it is made from what was evaluated. */
+import { type Static, Type } from "@sinclair/typebox";
+import { oneOf } from "#contracts/one_of.ts";
+import { jurisdictionTypes } from "../rules/jurisdiction.ts";
+import { ruleKinds } from "../rules/rule.ts";
+import type { KnownVersion, PlaceRules, Terms } from "../rules/ruleset.ts";
+import type { Stay } from "./calculation_request.ts";
+import { addDays, isWithin } from "./calendar.ts";
+import { minorDigitsOf } from "./currency.ts";
+import type { Evaluation } from "./evaluation.ts";
+import { explanationOf, rateText } from "./explanation.ts";
+import type { MissingInput } from "./missing_inputs.ts";
+import { Rational, sumOf } from "./rational.ts";
+import { type NightTax, type RuleTax, roundingOf, type SegmentTax } from "./rule_amounts.ts";
+
+const Money = Type.String({ description: "a decimal with the currency's digits" });
+const nullable = <T extends ReturnType<typeof Type.String>>(schema: T) => Type.Union([schema, Type.Null()]);
+
+const ExemptionNote = Type.Object({
+  code: Type.String(),
+  reason: Type.String(),
+  nights: Type.Optional(Type.Integer()),
+  persons: Type.Optional(Type.Integer()),
+});
+
+const Slice = Type.Object({
+  from: Type.String({ description: "first night" }),
+  to: Type.String({ description: "the day after the last night" }),
+  nights: Type.Integer(),
+  rate: Type.String(),
+  amount: Money,
+});
+
+export const TaxComponent = Type.Object({
+  rule_id: Type.String(),
+  version: Type.Integer(),
+  name: Type.String(),
+  kind: oneOf(ruleKinds),
+  category_code: Type.String(),
+  authority: Type.String(),
+  jurisdiction_code: Type.String(),
+  unit: Type.String(),
+  rate: Type.Object({
+    type: oneOf(["flat", "percent", "fraction", "percent_of_tax", "mixed"]),
+    value: nullable(Type.String()),
+    display: Type.String(),
+  }),
+  quantity: Type.Object({ nights: Type.Integer(), persons: Type.Integer(), rooms: Type.Integer() }),
+  taxable_amount: nullable(Money),
+  tax_amount: Money,
+  exemptions: Type.Array(ExemptionNote),
+  inclusive: Type.Boolean(),
+  collector: Type.String(),
+  vat_treatment: Type.String(),
+  on_cancellation: nullable(Type.String()),
+  evidence: Type.Array(Type.String()),
+  status: oneOf(["verified", "reported", "announced"]),
+  slices: Type.Array(Slice),
+  rounding: Type.Object({ mode: Type.String(), increment: Type.String(), at: Type.String(), unrounded: Type.String() }),
+  explanation: Type.String(),
+  source: Type.Object({ title: Type.String(), url: Type.String(), checked_on: Type.String() }),
+});
+export type TaxComponent = Static<typeof TaxComponent>;
+
+export const CalculationAnswer = Type.Object(
+  {
+    jurisdiction: Type.Object({
+      code: Type.String(),
+      name: Type.String(),
+      type: oneOf(jurisdictionTypes),
+      stack: Type.Array(Type.String(), { description: "the place and those above it, itself first" }),
+    }),
+    currency: Type.String(),
+    tax_breakdown: Type.Object({
+      components: Type.Array(TaxComponent),
+      total_tax: Money,
+      effective_rate: Type.String({ description: "share of total_without_tax" }),
+    }),
+    totals_by_kind: Type.Record(Type.String(), Money),
+    total_without_tax: Money,
+    total_with_tax: Money,
+    rules_applied: Type.Array(
+      Type.Object({
+        rule_id: Type.String(),
+        version: Type.Union([Type.Integer(), Type.Null()]),
+        outcome: oneOf(["applied", "exempted", "skipped"]),
+        reason: Type.String(),
+      }),
+    ),
+    coverage: Type.Object({
+      status: oneOf(["verified", "partial", "none_known", "no_tax"]),
+      as_of: nullable(Type.String()),
+      notes: Type.Array(Type.String()),
+    }),
+    missing_inputs: Type.Array(Type.Object({ field: Type.String(), min_tax: Money, max_tax: Money })),
+    ruleset_hash: Type.String(),
+  },
+  { $id: "CalculationAnswer" },
+);
+export type CalculationAnswer = Static<typeof CalculationAnswer>;
+
+export function answerFrom(
+  place: PlaceRules,
+  stay: Stay,
+  { taxes, inclusive }: Evaluation,
+  missing: readonly MissingInput[],
+): CalculationAnswer {
+  const digits = minorDigitsOf(stay.currency);
+  const money = (amount: Rational) => amount.toFixed(digits);
+  const components = taxes.flatMap((tax) =>
+    linesOf(tax).map((line) => componentFrom(tax, line, stay, inclusive.has(tax.rule.id))),
+  );
+  const amounts = components.map((component) => Rational.parse(component.tax_amount));
+  const total = sumOf(amounts);
+  const kinds = new Map<string, Rational>([["accommodation", Rational.zero]]);
+  for (const [index, { kind }] of components.entries()) {
+    kinds.set(kind, (kinds.get(kind) ?? Rational.zero).plus(amounts[index] ?? Rational.zero));
+  }
+  const rooms = Rational.of(stay.rooms);
+  const prices = sumOf(stay.prices).times(rooms);
+  // Of a price with tax in it, what stands on top is what is not inside.
+  const onTop = sumOf(components.flatMap((one, index) => (one.inclusive ? [] : (amounts[index] ?? []))));
+  const withTax = prices.plus(onTop);
+  const withoutTax = withTax.minus(total);
+  return {
+    jurisdiction: { ...place.place, stack: [...place.place.stack] },
+    currency: stay.currency,
+    tax_breakdown: {
+      components,
+      total_tax: money(total),
+      effective_rate: withoutTax.isZero ? "0" : total.over(withoutTax).toText(6),
+    },
+    totals_by_kind: Object.fromEntries([...kinds].map(([kind, amount]) => [kind, money(amount)])),
+    total_without_tax: money(withoutTax),
+    total_with_tax: money(withTax),
+    rules_applied: taxes.flatMap(outcomesOf),
+    coverage: coverageOf(place, stay, taxes),
+    missing_inputs: missing.map(({ field, min, max }) => ({ field, min_tax: money(min), max_tax: money(max) })),
+    ruleset_hash: place.hash,
+  };
+}
+
+/** What one version of a rule charges: one component. */
+interface Line {
+  version: KnownVersion;
+  segments: readonly SegmentTax[];
+  nights: readonly { night: NightTax; terms: Terms }[];
+  total: Rational;
+}
+
+function linesOf({ segments }: RuleTax): Line[] {
+  const versions = [...new Set(segments.map((one) => one.segment.version))];
+  return versions.map((version) => {
+    const own = segments.filter((one) => one.segment.version === version);
+    const nights = own
+      .flatMap((one) => one.nights.map((night) => ({ night, terms: one.segment.terms })))
+      .sort((a, b) => a.night.index - b.night.index);
+    return { version, segments: own, nights, total: sumOf(nights.map(({ night }) => night.total)) };
+  });
+}
+
+function componentFrom(tax: RuleTax, line: Line, stay: Stay, isInclusive: boolean): TaxComponent {
+  const digits = minorDigitsOf(stay.currency);
+  const { rule } = tax;
+  const { version, nights, segments } = line;
+  const terms = (segments[0] as SegmentTax).segment.terms;
+  const taxed = nights.filter(({ night }) => !night.exemption);
+  const bases = taxed.flatMap(({ night }) => night.base ?? []);
+  const persons = Math.max(0, ...segments.map((one) => one.persons?.paying ?? stay.ages.length));
+  const rounding = roundingOf(terms, stay.currency);
+  const exemptions = exemptionNotes(line);
+  return {
+    rule_id: rule.id,
+    version: version.version,
+    name: rule.name,
+    kind: rule.kind,
+    category_code: rule.categoryCode,
+    authority: rule.authority,
+    jurisdiction_code: rule.jurisdiction,
+    unit: terms.unit ?? "as_taxed",
+    rate: rateOf(line, terms),
+    quantity: { nights: taxed.length, persons, rooms: stay.rooms },
+    taxable_amount: bases.length > 0 ? sumOf(bases).toFixed(digits) : null,
+    tax_amount: line.total.toFixed(digits),
+    exemptions,
+    inclusive: isInclusive,
+    collector: terms.collector ?? "property",
+    vat_treatment: terms.vat_treatment ?? "outside",
+    on_cancellation: terms.on_cancellation ?? null,
+    evidence: terms.evidence ?? [],
+    status: version.status,
+    slices: slicesOf(line, stay, digits),
+    rounding: {
+      mode: rounding.mode,
+      increment: rounding.increment.toText(),
+      at: rounding.at,
+      unrounded: sumOf(nights.map(({ night }) => night.unrounded)).toText(8),
+    },
+    explanation: explanationOf(line.segments, stay, line.total.toFixed(digits), exemptions),
+    source: { title: version.source.title, url: version.source.url, checked_on: version.source.checked_on },
+  };
+}
+
+function rateOf({ nights }: Line, terms: Terms): TaxComponent["rate"] {
+  const shown = nights.map(({ night, terms: own }) => ({ rate: night.rate, text: rateText(night.rate, own) }));
+  const texts = [...new Set(shown.map(({ text }) => text))];
+  const [first] = shown;
+  if (!first) return { type: "flat", value: "0", display: rateText({ type: "flat", value: "0" }, terms) };
+  if (texts.length === 1) return { type: first.rate.type, value: first.rate.value, display: first.text };
+  return { type: "mixed", value: null, display: texts.join("; ") };
+}
+
+function slicesOf({ nights }: Line, stay: Stay, digits: number): TaxComponent["slices"] {
+  const slices: { from: number; to: number; rate: string; amount: Rational }[] = [];
+  for (const { night, terms } of nights) {
+    const rate = night.exemption ? "0" : rateText(night.rate, terms);
+    const open = slices.at(-1);
+    if (open && open.to === night.index && open.rate === rate) {
+      open.to++;
+      open.amount = open.amount.plus(night.total);
+    } else slices.push({ from: night.index, to: night.index + 1, rate, amount: night.total });
+  }
+  return slices.map(({ from, to, rate, amount }) => ({
+    from: addDays(stay.checkin, from),
+    to: addDays(stay.checkin, to),
+    nights: to - from,
+    rate,
+    amount: amount.toFixed(digits),
+  }));
+}
+
+function exemptionNotes({ nights, segments }: Line): TaxComponent["exemptions"] {
+  const notes = new Map<string, TaxComponent["exemptions"][number]>();
+  for (const { night } of nights) {
+    if (!night.exemption) continue;
+    const { code, reason } = night.exemption;
+    const note = notes.get(reason) ?? { code, reason, nights: 0 };
+    notes.set(reason, { ...note, nights: (note.nights ?? 0) + 1 });
+  }
+  const young = Math.max(0, ...segments.map((one) => one.persons?.exempt ?? 0));
+  if (young > 0) notes.set("age", { code: "age", reason: "Guests of an age that does not pay", persons: young });
+  return [...notes.values()];
+}
+
+function outcomesOf(tax: RuleTax): CalculationAnswer["rules_applied"] {
+  const lines = linesOf(tax).map((line) => {
+    const isExempt = line.total.isZero && exemptionNotes(line).length > 0;
+    const [note] = exemptionNotes(line);
+    return {
+      rule_id: tax.rule.id,
+      version: line.version.version,
+      outcome: isExempt ? ("exempted" as const) : ("applied" as const),
+      reason: isExempt && note ? note.reason : "in force and met",
+    };
+  });
+  if (lines.length > 0) return lines;
+  return [
+    { rule_id: tax.rule.id, version: null, outcome: "skipped", reason: tax.skipped.join("; ") || "not in force" },
+  ];
+}
+
+/**
+ * verified: every night has a rule on accommodation, read in a source. partial: some figures are
+ * reported or announced, or not all is known. none_known: nothing is; a zero then means nothing.
+ */
+function coverageOf(place: PlaceRules, stay: Stay, taxes: readonly RuleTax[]): CalculationAnswer["coverage"] {
+  const notes = place.coverage.filter((one) => stay.dates.some((date) => isWithin(date, one)));
+  const local = notes.filter((one) => place.place.stack.includes(one.jurisdiction));
+  const inForce = taxes.flatMap(({ rule }) =>
+    rule.versions
+      .filter((version) => stay.dates.some((date) => isWithin(date, version)))
+      .map((version) => ({ rule, version })),
+  );
+  const checked = inForce.map(({ version }) => version.source.checked_on).sort();
+  const accommodation = inForce.filter(({ rule }) => rule.kind === "accommodation" || rule.kind === "fee");
+  const covers = stay.dates.every((date) => accommodation.some(({ version }) => isWithin(date, version)));
+  const isVerified = covers && inForce.every(({ version }) => version.status === "verified");
+  const hasNoTax = place.status === "no_tax" || local.some((one) => one.status === "no_tax");
+  const status = local.some((one) => one.status === "partial")
+    ? "partial"
+    : accommodation.length === 0 && hasNoTax
+      ? "no_tax"
+      : inForce.length === 0
+        ? "none_known"
+        : isVerified
+          ? "verified"
+          : "partial";
+  return { status, as_of: checked.at(-1) ?? null, notes: local.map((one) => one.note) };
+}

@@ -1,0 +1,212 @@
+/**
+ * What is asked: a stay at a place. The schema of the `calculation` object, and the stay that it
+ * describes with everything left out filled in.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import { oneOf } from "#contracts/one_of.ts";
+import { channels, customerTypes, propertyTypes, purposes } from "../rules/rule.ts";
+import { isCalendarDate } from "../rules/ruleset.ts";
+import { addDays } from "./calendar.ts";
+import { isCurrency } from "./currency.ts";
+import { Rational } from "./rational.ts";
+
+const decimal = "^\\d{1,15}(\\.\\d{1,18})?$";
+const AmountAboveZero = Type.Union(
+  [
+    Type.Number({ exclusiveMinimum: 0, maximum: 1e15 }),
+    Type.String({ pattern: `^(?!0+(\\.0+)?$)${decimal.slice(1)}` }),
+  ],
+  { description: "a number greater than 0, or such a number's digits as a string" },
+);
+const Amount = Type.Union([Type.Number({ minimum: 0, maximum: 1e15 }), Type.String({ pattern: decimal })], {
+  description: "a number of at least 0, or its digits as a string",
+});
+const IncludedAmount = Type.Union([Amount, Type.Boolean()], {
+  description: "an amount for one room and night, or true where it is included without an amount of its own",
+});
+const CalendarDate = Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$", description: "a date as YYYY-MM-DD" });
+const Currency = Type.String({ pattern: "^[A-Z]{3}$", description: "an ISO 4217 code" });
+
+const FxRate = Type.Object(
+  {
+    /** The currency of the tax that this converts; any where it is left out. */
+    from: Type.Optional(Currency),
+    /** Units of the request's currency for one unit of the tax's. */
+    rate: AmountAboveZero,
+    source: Type.String({ minLength: 1, maxLength: 200 }),
+    date: CalendarDate,
+  },
+  { description: "A rate of exchange for taxes that are set in another currency" },
+);
+
+/** The `calculation` object. Fields that it does not name are ignored. */
+export const CalculationRequest = Type.Object(
+  {
+    jurisdiction_code: Type.Optional(Type.String({ minLength: 2, maxLength: 40 })),
+    latitude: Type.Optional(Type.Number({ minimum: -90, maximum: 90 })),
+    longitude: Type.Optional(Type.Number({ minimum: -180, maximum: 180 })),
+    stay_date: CalendarDate,
+    nights: Type.Integer({ minimum: 1, maximum: 366 }),
+    checkout_date: Type.Optional(CalendarDate),
+    nightly_rate: AmountAboveZero,
+    currency: Currency,
+    rooms: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+    number_of_guests: Type.Optional(Type.Integer({ minimum: 1, maximum: 2000 })),
+    adults: Type.Optional(Type.Integer({ minimum: 0, maximum: 2000 })),
+    guest_ages: Type.Optional(Type.Array(Type.Integer({ minimum: 0, maximum: 130 }), { maxItems: 2000 })),
+    guest_country: Type.Optional(Type.String({ pattern: "^[A-Z]{2}$", description: "an ISO 3166-1 alpha-2 code" })),
+    guest_is_resident: Type.Optional(Type.Boolean()),
+    purpose: Type.Optional(oneOf(purposes)),
+    customer_type: Type.Optional(oneOf(customerTypes)),
+    property_type: Type.Optional(oneOf(propertyTypes)),
+    star_rating: Type.Optional(
+      Type.Number({ minimum: 0, maximum: 7, multipleOf: 0.5, description: "0 for none; 4.5 for four stars superior" }),
+    ),
+    property_rooms: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+    nightly_rates: Type.Optional(Type.Array(Type.Object({ date: CalendarDate, rate: Amount }), { maxItems: 366 })),
+    price_includes_tax: Type.Optional(Type.Boolean()),
+    booking_date: Type.Optional(CalendarDate),
+    payment_date: Type.Optional(CalendarDate),
+    channel: Type.Optional(oneOf(channels)),
+    included_amounts: Type.Optional(
+      Type.Object(
+        {
+          breakfast: Type.Optional(IncludedAmount),
+          cleaning: Type.Optional(IncludedAmount),
+          service_charge: Type.Optional(IncludedAmount),
+        },
+        { description: "Parts of the nightly rate that are not the room itself" },
+      ),
+    ),
+    declared_tariff: Type.Optional(AmountAboveZero),
+    as_known_at: Type.Optional(CalendarDate),
+    fx: Type.Optional(Type.Union([FxRate, Type.Array(FxRate, { maxItems: 10 })])),
+  },
+  { $id: "Calculation" },
+);
+export type CalculationRequest = Static<typeof CalculationRequest>;
+
+export type ProblemKind = "invalid" | "unknown_jurisdiction" | "missing_coordinates" | "currency_mismatch";
+
+/** Why there is no answer. `invalid` has the field at fault and is a 422, the others are 400. */
+export class CalculationProblem extends Error {
+  readonly kind: ProblemKind;
+  readonly field: string | undefined;
+
+  constructor(kind: ProblemKind, message: string, field?: string) {
+    super(message);
+    this.name = "CalculationProblem";
+    this.kind = kind;
+    this.field = field;
+  }
+}
+
+/** One guest's age, or undefined for one of whom only "adult" is known. */
+export type GuestAge = number | undefined;
+
+/** A stay with nothing left open but the facts that have no default. */
+export interface Stay {
+  checkin: string;
+  checkout: string;
+  nights: number;
+  /** Date of each night. */
+  dates: readonly string[];
+  rooms: number;
+  ages: readonly GuestAge[];
+  adults: number;
+  guestCountry: string | undefined;
+  isResident: boolean;
+  purpose: (typeof purposes)[number];
+  customerType: (typeof customerTypes)[number];
+  propertyType: (typeof propertyTypes)[number];
+  stars: number | undefined;
+  propertyRooms: number | undefined;
+  channel: (typeof channels)[number];
+  bookingDate: string;
+  paymentDate: string;
+  currency: string;
+  /** One room's price by night, as asked. */
+  prices: readonly Rational[];
+  priceIncludesTax: boolean;
+  /** Parts of each night's price; `unknown` where included without an amount. */
+  included: Readonly<Record<"breakfast" | "cleaning" | "service_charge", Rational | "unknown" | undefined>>;
+  declaredTariff: Rational | undefined;
+  asKnownAt: string | undefined;
+  /** Factor from a tax's currency to the stay's; undefined where none is known. */
+  exchangeFrom(currency: string): Rational | undefined;
+}
+
+/** An adult of unknown age counts as this old. */
+export const adultAge = 30;
+
+/** @throws CalculationProblem invalid */
+export function stayFrom(request: CalculationRequest, today: string): Stay {
+  const { stay_date: checkin, nights, currency } = request;
+  for (const field of ["stay_date", "checkout_date", "booking_date", "payment_date", "as_known_at"] as const) {
+    const date = request[field];
+    if (date !== undefined && !isCalendarDate(date)) refuse(field, `Expected a day of the calendar, got ${date}`);
+  }
+  const checkout = addDays(checkin, nights);
+  if (request.checkout_date !== undefined && request.checkout_date !== checkout) {
+    refuse("checkout_date", `Expected stay_date plus nights, ${checkout}`);
+  }
+  if (!isCurrency(currency)) refuse("currency", `Expected an ISO 4217 code, got ${currency}`);
+  const ages = agesOf(request);
+  const bookingDate = request.booking_date ?? (today < checkin ? today : checkin);
+  const dates = Array.from({ length: nights }, (_, index) => addDays(checkin, index));
+  const rates = new Map((request.nightly_rates ?? []).map(({ date, rate }) => [date, rate]));
+  for (const date of rates.keys()) {
+    if (!dates.includes(date)) refuse("nightly_rates", `Expected nights of the stay, got ${date}`);
+  }
+  const included = (value: string | number | boolean | undefined) =>
+    value === undefined || value === false ? undefined : value === true ? "unknown" : Rational.parse(value);
+  const fx = [request.fx ?? []].flat();
+  return {
+    checkin,
+    checkout,
+    nights,
+    dates,
+    rooms: request.rooms ?? 1,
+    ages,
+    adults: request.adults ?? (ages.filter((age) => (age ?? adultAge) >= 18).length || ages.length),
+    guestCountry: request.guest_country,
+    isResident: request.guest_is_resident ?? false,
+    purpose: request.purpose ?? "leisure",
+    customerType: request.customer_type ?? "consumer",
+    propertyType: request.property_type ?? "hotel",
+    stars: request.star_rating,
+    propertyRooms: request.property_rooms,
+    channel: request.channel ?? "direct",
+    bookingDate,
+    paymentDate: request.payment_date ?? bookingDate,
+    currency,
+    prices: dates.map((date) => Rational.parse(rates.get(date) ?? request.nightly_rate)),
+    priceIncludesTax: request.price_includes_tax ?? false,
+    included: {
+      breakfast: included(request.included_amounts?.breakfast),
+      cleaning: included(request.included_amounts?.cleaning),
+      service_charge: included(request.included_amounts?.service_charge),
+    },
+    declaredTariff: request.declared_tariff === undefined ? undefined : Rational.parse(request.declared_tariff),
+    asKnownAt: request.as_known_at,
+    exchangeFrom: (from) => {
+      if (from === currency) return Rational.one;
+      const rate = fx.find((one) => one.from === from) ?? fx.find((one) => one.from === undefined);
+      return rate && Rational.parse(rate.rate);
+    },
+  };
+}
+
+function agesOf({ guest_ages, number_of_guests, adults }: CalculationRequest): GuestAge[] {
+  const count = number_of_guests ?? guest_ages?.length ?? adults ?? 1;
+  if (guest_ages && guest_ages.length !== count) {
+    refuse("guest_ages", `Expected one age for each of ${count} guests, got ${guest_ages.length}`);
+  }
+  if (adults !== undefined && adults > count) refuse("adults", `Expected at most number_of_guests, ${count}`);
+  if (count === 0) refuse("guest_ages", "Expected at least one guest");
+  return guest_ages ?? Array.from({ length: count }, () => undefined);
+}
+
+function refuse(field: string, message: string): never {
+  throw new CalculationProblem("invalid", message, field);
+}

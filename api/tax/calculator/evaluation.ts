@@ -1,0 +1,104 @@
+/**
+ * All rules of a place over one stay, in order of dependence, and the way back from a price that
+ * has the taxes in it to the one that has not.
+ */
+import { allTermsOf, type KnownRule, type PlaceRules } from "../rules/ruleset.ts";
+import { CalculationProblem, type Stay } from "./calculation_request.ts";
+import { Rational, sumOf } from "./rational.ts";
+import { type RuleTax, taxOf } from "./rule_amounts.ts";
+
+export interface Evaluation {
+  taxes: readonly RuleTax[];
+  /** One room's price by night without tax. */
+  netPrices: readonly Rational[];
+  /** Rules whose tax is within the price as asked; none unless the price includes tax. */
+  inclusive: ReadonlySet<string>;
+}
+
+export function evaluate(place: PlaceRules, stay: Stay): Evaluation {
+  if (!stay.priceIncludesTax) {
+    return { taxes: allTaxes(place.rules, stay, stay.prices, true), netPrices: stay.prices, inclusive: new Set() };
+  }
+  const contained = place.rules.filter((rule) => !isOnGrossPrice(rule));
+  const netPrices = netPricesOf(contained, stay);
+  const inclusive = new Set(contained.map((rule) => rule.id));
+  return { taxes: allTaxes(place.rules, stay, netPrices, true), netPrices, inclusive };
+}
+
+function allTaxes(rules: readonly KnownRule[], stay: Stay, netPrices: readonly Rational[], rounds: boolean): RuleTax[] {
+  const taxes = new Map<string, RuleTax>();
+  let general: readonly Rational[] | undefined;
+  const generalTaxOnRoom = () => {
+    general ??= generalTaxesOn(rules, stay, netPrices);
+    return general;
+  };
+  for (const rule of rules) taxes.set(rule.id, taxOf(rule, { stay, netPrices, taxes, generalTaxOnRoom, rounds }));
+  return [...taxes.values()];
+}
+
+/** VAT and sales taxes by night as if there were no other tax. */
+function generalTaxesOn(rules: readonly KnownRule[], stay: Stay, netPrices: readonly Rational[]): Rational[] {
+  const taxes = new Map<string, RuleTax>();
+  for (const rule of rules) {
+    if (rule.kind !== "vat" && rule.kind !== "sales") continue;
+    const generalTaxOnRoom = () => stay.dates.map(() => Rational.zero);
+    taxes.set(rule.id, taxOf(rule, { stay, netPrices, taxes, generalTaxOnRoom, rounds: false }));
+  }
+  return nightSums([...taxes.values()], stay);
+}
+
+/** A tax on the gross price stands on top of it: the price "with tax" is the one that its law means. */
+function isOnGrossPrice(rule: KnownRule): boolean {
+  return allTermsOf(rule).some((terms) => terms.base?.price === "gross");
+}
+
+function nightSums(taxes: readonly RuleTax[], stay: Stay): Rational[] {
+  return stay.dates.map((_, index) => sumOf(taxes.map((tax) => tax.totals[index] ?? Rational.zero)));
+}
+
+/** Newton's method on a function made of straight pieces ends exactly, unless the answer is at a jump. */
+const newtonStepsMax = 8;
+const bisectionsMax = 60;
+const nudge = Rational.of(1n, 1_000_000_000n);
+
+/** Prices that with their taxes come to the prices asked, night by night. */
+function netPricesOf(rules: readonly KnownRule[], stay: Stay): readonly Rational[] {
+  const rooms = Rational.of(stay.rooms);
+  const taxesOn = (prices: readonly Rational[]) =>
+    nightSums(allTaxes(rules, stay, prices, false), stay).map((tax) => tax.over(rooms));
+  const excessOf = (prices: readonly Rational[]) =>
+    taxesOn(prices).map((tax, index) => at(prices, index).plus(tax).minus(at(stay.prices, index)));
+  let prices = stay.prices;
+  for (let step = 0; step < newtonStepsMax; step++) {
+    const excess = excessOf(prices);
+    if (excess.every((one) => one.isZero)) return requireAboveZero(prices);
+    const nudged = excessOf(prices.map((price) => price.plus(nudge)));
+    prices = prices.map((price, index) => {
+      const slope = at(nudged, index).minus(at(excess, index)).over(nudge);
+      const next = slope.isZero || slope.isNegative ? price : price.minus(at(excess, index).over(slope));
+      return next.isNegative ? Rational.zero : next;
+    });
+  }
+  if (excessOf(prices).every((one) => one.isZero)) return requireAboveZero(prices);
+  // A price at which a tariff jumps has no exact answer: the highest net price that does not come to more.
+  let low: readonly Rational[] = stay.prices.map(() => Rational.zero);
+  let high = stay.prices;
+  for (let step = 0; step < bisectionsMax; step++) {
+    const middle = low.map((one, index) => one.plus(at(high, index)).over(Rational.of(2)));
+    const excess = excessOf(middle);
+    const isOver = (index: number) => at(excess, index).compare(Rational.zero) > 0;
+    const [below, above] = [low, high];
+    low = middle.map((one, index) => (isOver(index) ? at(below, index) : one));
+    high = middle.map((one, index) => (isOver(index) ? one : at(above, index)));
+  }
+  return requireAboveZero(low.map((one) => one.roundTo(Rational.of(1n, 10_000n), "half_up")));
+}
+
+const at = (values: readonly Rational[], index: number): Rational => values[index] ?? Rational.zero;
+
+function requireAboveZero(prices: readonly Rational[]): readonly Rational[] {
+  if (prices.every((price) => price.isZero || price.isNegative)) {
+    throw new CalculationProblem("invalid", "Expected more than the taxes that it includes", "nightly_rate");
+  }
+  return prices;
+}

@@ -1,0 +1,25 @@
+/**
+ * JSON whose numbers keep their text: a literal that a double cannot hold comes out as a string of
+ * the same digits, every other one as the number that prints as it was written.
+ */
+import { Rational } from "./rational.ts";
+
+/** A literal long enough that a double may lose part of it (15 digits always survive). */
+const longNumber = /\d[\d.]{15,}|\d[eE]/;
+const stringOrNumber = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** @throws SyntaxError as `JSON.parse` does */
+export function parseExactJson(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  if (!longNumber.test(text)) return value;
+  return JSON.parse(text.replace(stringOrNumber, (token) => (isLossy(token) ? JSON.stringify(token) : token)));
+}
+
+function isLossy(token: string): boolean {
+  if (token.startsWith('"')) return false;
+  const number = Number(token);
+  if (!Number.isFinite(number)) return true;
+  const exponent = /[eE]([+-]?\d+)$/.exec(token)?.[1];
+  if (exponent && Math.abs(Number(exponent)) > 400) return false;
+  return Rational.parse(token).compare(Rational.parse(number)) !== 0;
+}

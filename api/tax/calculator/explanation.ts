@@ -1,0 +1,58 @@
+/** A component in words, so that a person at the desk can say why a guest pays it. */
+import type { Terms } from "../rules/ruleset.ts";
+import type { Stay } from "./calculation_request.ts";
+import { minorDigitsOf } from "./currency.ts";
+import type { AppliedRate, SegmentTax } from "./rule_amounts.ts";
+
+const unitTexts: Record<NonNullable<Terms["unit"]>, string> = {
+  room_night: "room and night",
+  person_night: "person and night",
+  unit_night: "unit and night",
+  room_stay: "room and stay",
+  person_stay: "person and stay",
+  stay: "stay",
+};
+
+/** `7.50 EUR per person and night`, `12.5 %`, `10 % of the tax`. */
+export function rateText({ type, value }: AppliedRate, terms: Terms): string {
+  switch (type) {
+    case "flat":
+      return `${value} ${terms.currency ?? ""} per ${terms.unit ? unitTexts[terms.unit] : "unit"}`.replace("  ", " ");
+    case "percent":
+      return `${value} %`;
+    case "fraction":
+      return `${value} of the price`;
+    case "percent_of_tax":
+      return `${value} % of the tax`;
+  }
+}
+
+/** `7.50 EUR per person and night: 2 persons x 10 nights = 150.00 EUR. Only 10 nights are taxed (2 nights).` */
+export function explanationOf(
+  segments: readonly SegmentTax[],
+  stay: Stay,
+  total: string,
+  exemptions: readonly { reason: string; nights?: number; persons?: number }[],
+): string {
+  const digits = minorDigitsOf(stay.currency);
+  const parts = segments.flatMap(({ segment, nights }) => {
+    const taxed = nights.filter((night) => !night.exemption);
+    const texts = new Map<string, number>();
+    for (const night of taxed) {
+      const what = night.charges
+        .map(({ amount, quantity, slot }) => `${amount.toFixed(digits)} x ${quantity} ${slot}`)
+        .join(" + ");
+      const of = night.base && night.rate.type !== "flat" ? ` of ${night.base.toFixed(digits)} ${stay.currency}` : "";
+      const text = `${rateText(night.rate, segment.terms)}${of}${what ? `: ${what}` : ""}`;
+      texts.set(text, (texts.get(text) ?? 0) + 1);
+    }
+    const label = segment.label ? `${segment.label}: ` : "";
+    return [...texts].map(([text, count]) => `${label}${text}${count > 1 ? `, ${count} nights` : ""}`);
+  });
+  const shown = parts.length > 6 ? [...parts.slice(0, 6), `and ${parts.length - 6} more`] : parts;
+  const notes = exemptions.map(({ reason, nights, persons }) => {
+    const count = nights ? ` (${nights} nights)` : persons ? ` (${persons} guests)` : "";
+    return `${reason}${count}.`;
+  });
+  return [`${shown.length > 0 ? `${shown.join("; ")}. ` : ""}Total ${total} ${stay.currency}.`, ...notes].join(" ");
+}
