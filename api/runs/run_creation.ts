@@ -44,8 +44,9 @@ export async function createRun(
   requireInput(app, run.input);
   const hash = run.idempotencyKey === undefined ? undefined : hashOf(run);
   const { id, event, canceled } = await deps.sql.begin(async (transaction) => {
-    // Creations of one app follow each other: its queue is counted, and a session has one newest run.
-    await transaction`select pg_advisory_xact_lock(hashtextextended(${app.id} || ':create', 0))`;
+    // Creations with one key, or of one session, follow each other; those of one app do where its queue is nearly full.
+    if (run.idempotencyKey !== undefined) await lock(transaction, `${app.id}:key:${run.idempotencyKey}`);
+    if (run.sessionId !== undefined) await lock(transaction, `${app.id}:session:${run.sessionId}`);
     if (run.idempotencyKey !== undefined) {
       const before = await findRepeated(transaction, app, run.idempotencyKey, deps.now());
       if (before && before.idempotency_hash !== hash) {
@@ -112,14 +113,28 @@ async function findRepeated(sql: AnySql, app: HostedApp, key: string, now: Date)
   return row;
 }
 
+/** Until the end of the transaction. */
+async function lock(sql: AnySql, name: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`;
+}
+
+/** Creations that may be under way at once, in all processes: with fewer places left they are counted one by one. */
+const creationsAtOnce = 200;
+
 async function requirePlace(sql: AnySql, app: HostedApp): Promise<void> {
-  const { count } = oneRow(
-    await sql<{ count: number }[]>`
-      select count(*)::integer as count from run where app_id = ${app.id} and status = 'pending' and wake_at is null`,
-  );
-  if (count < app.policy.max_queued_runs || app.policy.max_queued_runs === 0) return;
+  const placesMax = app.policy.max_queued_runs;
+  if (placesMax === 0 || (await queuedRuns(sql, app)) < placesMax - creationsAtOnce) return;
+  // A lock for everybody would let one commit after the other happen, each with its own wait for the disk.
+  await lock(sql, `${app.id}:create`);
+  if ((await queuedRuns(sql, app)) < placesMax) return;
   const details = { app: `Expected fewer than ${app.policy.max_queued_runs} queued runs` };
   throw new ApiError("too_many_requests", { details, retryAfterS: 1 });
+}
+
+async function queuedRuns(sql: AnySql, app: HostedApp): Promise<number> {
+  const counted = await sql<{ count: number }[]>`
+    select count(*)::integer as count from run where app_id = ${app.id} and status = 'pending' and wake_at is null`;
+  return oneRow(counted).count;
 }
 
 /** What happens to the session's runs that this one follows. */
@@ -144,7 +159,7 @@ async function insertRun(
 ): Promise<RunEvent> {
   const id = crypto.randomUUID();
   const traceId = crypto.randomUUID();
-  await sql`
+  const inserted = sql`
     insert into run
       (id, organization_id, project_id, app_id, workflow_version_id, status, origin, input, metadata, session_id, user_id,
        trace_id, idempotency_key, idempotency_hash, timeout_s, created_at, last_event_id)
@@ -168,15 +183,16 @@ async function insertRun(
       trace_id: traceId,
     },
   };
-  await sql`
+  const logged = sql`
     insert into run_event (run_id, id, type, body, created_at)
     values (${id}, 1, ${event.type}, ${JSON.stringify(event)}, ${now})`;
-  for (const [position, callback] of (run.callbacks ?? []).entries()) {
+  const callbacks = (run.callbacks ?? []).map((callback, position) => {
     const metadata = callback.metadata === null ? null : json(sql, callback.metadata);
-    await sql`
+    return sql`
       insert into callback (run_id, position, url, token_encrypted, metadata)
       values (${id}, ${position}, ${callback.url}, ${callback.tokenEncrypted}, ${metadata})`;
-  }
-  await enqueueRuns(sql, [{ id, generation: 0 }]);
+  });
+  // One connection, one after the other, but without a wait for each answer.
+  await Promise.all([inserted, logged, ...callbacks, enqueueRuns(sql, [{ id, generation: 0 }])]);
   return event;
 }
