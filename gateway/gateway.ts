@@ -3,7 +3,7 @@
  *
  *     upgrade  /v1/voice/calls/…   → admission → call
  *     GET      /v1/voice/calls/…   → preflight
- *     GET      /healthz /readyz /metrics, /talk and its files
+ *     GET      /healthz /readyz /metrics, /talk and /runs with their files
  *     anything else, and any other host → api
  */
 import { randomBytes } from "node:crypto";

@@ -1,4 +1,4 @@
-/** What the gateway answers itself: health, figures, and the page to talk. */
+/** What the gateway answers itself: health, figures, and the pages for people. */
 import type { GatewayMetrics } from "./metrics.ts";
 import { pageFor } from "./pages/pages.ts";
 

@@ -30,7 +30,7 @@ try {
   process.exit(1);
 }
 
-function print({ gatewayUrl, apiUrl, bootstrapFile, talkUrl }: Standalone): void {
+function print({ gatewayUrl, apiUrl, bootstrapFile, talkUrl, runsUrl }: Standalone): void {
   process.stdout.write(
     [
       "",
@@ -40,7 +40,8 @@ function print({ gatewayUrl, apiUrl, bootstrapFile, talkUrl }: Standalone): void
       `  API           ${apiUrl}`,
       `  Credentials   ${bootstrapFile}`,
       `  Talk to it    ${talkUrl}`,
-      "                (signs a browser in once, within an hour)",
+      `  Watch runs    ${runsUrl}`,
+      "                (each signs a browser in once, within an hour)",
       "",
       "Ctrl-C stops it.",
       "",

@@ -32,6 +32,8 @@ export interface Standalone {
   bootstrapFile: string;
   /** Signs a browser in, once, within an hour. */
   talkUrl: string;
+  /** Likewise, to the page of runs. */
+  runsUrl: string;
   /** Resolves when Postgres ends without having been asked to. */
   databaseLost: Promise<void>;
   /** Stops admitting and waits for the calls in progress, at most `DRAIN_TIMEOUT_S`. */
@@ -109,6 +111,7 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
     workerUrl: reachable(worker),
     bootstrapFile: join(config.dataDir, "bootstrap.json"),
     talkUrl: `${publicUrl}/talk#code=${await createSignInLink(sql, ownerId)}`,
+    runsUrl: `${publicUrl}/runs#code=${await createSignInLink(sql, ownerId)}`,
     databaseLost: database.lost,
     drain: () => gateway.drain(),
     close: () => closers.closeAll(),

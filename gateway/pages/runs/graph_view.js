@@ -3,9 +3,9 @@ import { layOut } from "./graph_layout.js";
 import { kinds, stateNames } from "./node_words.js";
 
 const radius = 17;
-/** Room for one station and its words. */
-const across = { rank: 118, lane: 96 };
-const down = { rank: 74, lane: 168 };
+/** Room for one station and its words; the width gives way, between these, to the place there is. */
+const across = { rankMin: 104, rankMax: 150, lane: 88 };
+const down = { rank: 74, laneMin: 112, laneMax: 190 };
 
 export class GraphView {
   #definition;
@@ -18,9 +18,9 @@ export class GraphView {
     this.place = place;
     this.onPick = onPick;
     this.#narrow.addEventListener("change", () => {
-      if (!this.#definition) return;
-      this.show(this.#definition);
-      if (this.run) this.update(this.run);
+      const { run } = this;
+      if (this.#definition) this.show(this.#definition);
+      if (run) this.update(run);
     });
   }
 
@@ -34,7 +34,11 @@ export class GraphView {
     if (!definition) return;
     const isDown = this.#narrow.matches;
     const { places, ranks, lanes } = layOut(definition);
-    const step = isDown ? down : across;
+    const room = this.place.clientWidth - 8;
+    const step = isDown
+      ? { rank: down.rank, lane: Math.min(down.laneMax, Math.max(down.laneMin, room / lanes)) }
+      : { rank: Math.min(across.rankMax, Math.max(across.rankMin, room / ranks)), lane: across.lane };
+    const charsMax = Math.floor((isDown ? step.lane - radius * 2 - 14 : step.rank - 6) / 6.6);
     const [width, height] = isDown ? [lanes * step.lane, ranks * step.rank] : [ranks * step.rank, lanes * step.lane];
     const at = (id) => {
       const { rank, lane } = places.get(id);
@@ -53,7 +57,7 @@ export class GraphView {
     drawing.style.width = `${width}px`;
     drawing.style.height = `${height}px`;
     for (const edge of definition.edges) drawing.append(this.#line(edge, at(edge.from), at(edge.to), isDown));
-    for (const node of definition.nodes) drawing.append(this.#station(node, at(node.id), isDown));
+    for (const node of definition.nodes) drawing.append(this.#station(node, at(node.id), isDown, charsMax));
     this.place.append(drawing);
   }
 
@@ -78,7 +82,7 @@ export class GraphView {
     }
   }
 
-  #station(node, { x, y }, isDown) {
+  #station(node, { x, y }, isDown, charsMax) {
     const name = node.name ?? node.id;
     const group = svg("g", {
       class: "station",
@@ -99,7 +103,7 @@ export class GraphView {
       svg("circle", { r: radius, class: "disc" }),
       icon,
     );
-    const lines = wrap(name, isDown ? 18 : 17, 2);
+    const lines = wrap(name, charsMax, isDown ? 3 : 2);
     lines.forEach((line, i) => {
       const place = isDown
         ? { x: radius + 9, y: 4 + (i - (lines.length - 1) / 2) * 14 }

@@ -161,7 +161,8 @@ export class RunView {
     this.#drawHead(nowMs);
     this.#drawEnds();
     this.#drawFacts();
-    if (isAtEnd) box.scrollTop = box.scrollHeight;
+    if (this.steps.asking) this.steps.asking.scrollIntoView({ block: "nearest" });
+    else if (isAtEnd) box.scrollTop = box.scrollHeight;
   }
 
   #drawHead(nowMs) {

@@ -98,7 +98,8 @@ function makeField(id, name, node, value) {
 
 function controlFor(node, value) {
   if (Array.isArray(node.enum)) {
-    const none = node.required ? [] : [element("option", { value: "" }, "–")];
+    // Nothing is chosen by itself.
+    const none = [element("option", { value: "" }, node.required ? "Choose…" : "–")];
     const select = element(
       "select",
       {},

@@ -13,6 +13,8 @@ export class StepsView {
    * @param {(response: object) => Promise<void>} answer
    */
   constructor(list, announcer, answer) {
+    /** The step that has just begun to ask. @type {HTMLElement | undefined} */
+    this.asking = undefined;
     this.list = list;
     this.announcer = announcer;
     this.answer = answer;
@@ -32,6 +34,7 @@ export class StepsView {
 
   /** @param {import("./run_state.js").emptyRun} run @param {(startedMs: number) => number} lasting for nodes at work @param {boolean} isQuiet nothing is announced */
   update(run, lasting, isQuiet) {
+    this.asking = undefined;
     for (const node of run.nodes.values()) {
       // What was skipped is told by the drawing.
       if (node.is === "skipped") continue;
@@ -146,6 +149,7 @@ export class StepsView {
     step.requestSign = sign;
     if (request.resolved || over) return step.ask.replaceChildren(resolution(request, run));
     step.ask.replaceChildren(requestForm(request, this.answer));
+    this.asking = step.box;
     if (!isQuiet) this.#announce(`The run needs you: ${request.prompt}`);
   }
 
