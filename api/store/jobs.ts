@@ -59,7 +59,12 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
  * nobody would listen to what Postgres says to connections that are still closing.
  */
 function openPool({ databaseUrl, concurrency, onLog }: JobsOptions): pg.Pool {
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: concurrency + 2 });
+  const pool = new pg.Pool({
+    connectionString: databaseUrl,
+    max: concurrency + 2,
+    // Taking and finishing jobs does not wait for the disk: what a crash of the database forgets is done again.
+    options: "-c synchronous_commit=off",
+  });
   const onError = (error: Error) => onLog("warning", `a connection of the job queue failed: ${error.message}`);
   pool.on("error", onError);
   pool.on("connect", (client) => client.on("error", onError));
