@@ -75,7 +75,19 @@ describe("model settings", () => {
     });
   }
 
+  it("stops at the first pattern that costs too much", () => {
+    const problems = checkModelSettings(
+      "llm",
+      rules(...many(10, rule({ patterns: many(50, ".{1,1000}".repeat(50)) }))),
+    );
+    assert.deepEqual(
+      problems.map(({ path }) => path),
+      ["llm.options.rules.0.patterns.0"],
+    );
+  });
+
   it("returns a bounded number of problems", () => {
+    assert.equal(checkModelSettings("llm", rules(rule({ patterns: many(50, "(") }))).length, 20);
     const settings = { provider: "scripted", options: { replies: many(900, 1) } };
     assert.equal(checkModelSettings("llm", settings).length, 20);
   });

@@ -9,6 +9,7 @@ import type { Rule, SettingProblem } from "#contracts/provider_options.ts";
 export const matchedCharsMax = 500;
 const programSizeMax = 1000;
 const programSizeSumMax = 20_000;
+const problemsMax = 20;
 
 export interface PatternMatch {
   /** The first group that took part, else the whole match. */
@@ -21,11 +22,15 @@ export interface PatternMatch {
 const compiled = new Map<string, RE2JS>();
 const compiledMax = 5000;
 
-/** @throws RE2JSSyntaxException naming what is wrong */
+/**
+ * A pattern too large to be used is not kept.
+ * @throws RE2JSSyntaxException naming what is wrong
+ */
 function compile(pattern: string): RE2JS {
   let regex = compiled.get(pattern);
   if (!regex) {
     regex = RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE);
+    if (regex.programSize() > programSizeMax) return regex;
     if (compiled.size >= compiledMax) compiled.delete(compiled.keys().next().value as string);
     compiled.set(pattern, regex);
   }
@@ -56,40 +61,46 @@ export function matchPattern(pattern: string, plain: string): PatternMatch | und
   return { value: (value ?? matcher.group() ?? "").trim(), groups };
 }
 
-/** Patterns of `rules` that the engine refuses or that cost too much, by their path below `config`. Pure. */
+/**
+ * Patterns of `rules` that the engine refuses or that cost too much, by their path below `config`. Pure.
+ * Ends at the first one that costs too much: compiling a single one of those takes a quarter of a second.
+ */
 export function checkRulePatterns(rules: readonly Rule[]): SettingProblem[] {
   const problems: SettingProblem[] = [];
   let sizeSum = 0;
-  const check = (path: string, pattern: string): void => {
+  for (const { path, pattern } of patternsOf(rules)) {
     const size = programSizeOf(pattern);
-    if (typeof size === "string")
+    if (typeof size === "string") {
       problems.push({ path, message: `Expected a regular expression (RE2 syntax): ${size}` });
-    else if (size > programSizeMax)
-      problems.push({
-        path,
-        message: `Expected a pattern with smaller repeat counts: it expands to ${size} steps of at most ${programSizeMax}`,
-      });
-    else sizeSum += size;
-  };
-  for (const [i, rule] of rules.entries()) {
-    for (const [j, pattern] of rule.patterns.entries()) check(`llm.options.rules.${i}.patterns.${j}`, pattern);
-    for (const [j, slot] of (rule.slots ?? []).entries()) {
-      if (slot.pattern !== undefined) check(`llm.options.rules.${i}.slots.${j}.pattern`, slot.pattern);
+      if (problems.length >= problemsMax) return problems;
+      continue;
     }
-  }
-  if (sizeSum > programSizeSumMax) {
-    problems.push({
-      path: "llm.options.rules",
-      message: `Expected simpler patterns: all of them expand to ${sizeSum} steps of at most ${programSizeSumMax}`,
-    });
+    if (size > programSizeMax) {
+      const message = `Expected a pattern with smaller repeat counts: it expands to ${size} steps of at most ${programSizeMax}`;
+      return [...problems, { path, message }];
+    }
+    sizeSum += size;
+    if (sizeSum > programSizeSumMax) {
+      const message = `Expected simpler patterns: all of them expand to more than ${programSizeSumMax} steps`;
+      return [...problems, { path: "llm.options.rules", message }];
+    }
   }
   return problems;
 }
 
-/** Steps of the compiled pattern, or the engine's complaint. Compiles outside of the cache. */
+function* patternsOf(rules: readonly Rule[]): Iterable<{ path: string; pattern: string }> {
+  for (const [i, rule] of rules.entries()) {
+    for (const [j, pattern] of rule.patterns.entries()) yield { path: `llm.options.rules.${i}.patterns.${j}`, pattern };
+    for (const [j, { pattern }] of (rule.slots ?? []).entries()) {
+      if (pattern !== undefined) yield { path: `llm.options.rules.${i}.slots.${j}.pattern`, pattern };
+    }
+  }
+}
+
+/** Steps of the compiled pattern, or the engine's complaint. */
 function programSizeOf(pattern: string): number | string {
   try {
-    return RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE).programSize();
+    return compile(pattern).programSize();
   } catch (cause) {
     return cause instanceof Error ? cause.message.replace(/^error parsing regexp: /, "") : String(cause);
   }
