@@ -134,7 +134,7 @@ describe("the page of runs", { skip }, () => {
         body: JSON.stringify({ name, project_id, ...body }),
       });
       assert.equal(response.status, 201, await response.clone().text());
-      return (await response.json()).data;
+      return ((await response.json()) as { data: { id: string } }).data;
     };
     const workflow = await post("/v1/workflows", { definition });
     await post("/v1/apps", { workflow_id: workflow.id });
