@@ -6,25 +6,27 @@ import { pageFor } from "./pages.ts";
 const textOf = (path: string) => new TextDecoder().decode(pageFor(path)?.body);
 
 describe("the gateway's pages", () => {
-  it("serve every asset that the page names, each with its type", () => {
-    const html = textOf("/talk");
-    const named = [...html.matchAll(/(?:src|href)="(\/talk\/[^"]+)"/g)].map((match) => match[1] ?? "");
-    assert.ok(named.length >= 5);
-    for (const path of named) assert.equal(pageFor(path)?.status, 200, path);
-    assert.equal(pageFor("/talk/talk.js")?.headers["content-type"], "text/javascript; charset=utf-8");
-    assert.equal(pageFor("/talk/base.css")?.headers["content-type"], "text/css; charset=utf-8");
-  });
+  for (const page of ["talk", "runs"]) {
+    it(`serve every asset that /${page} names, each with its type`, () => {
+      const named = [...textOf(`/${page}`).matchAll(/(?:src|href)="(\/\w+\/[^"]+)"/g)].map((match) => match[1] ?? "");
+      assert.ok(named.length >= 5);
+      for (const path of named) assert.equal(pageFor(path)?.status, 200, path);
+      assert.equal(pageFor(`/${page}/${page}.js`)?.headers["content-type"], "text/javascript; charset=utf-8");
+      assert.equal(pageFor("/talk/base.css")?.headers["content-type"], "text/css; charset=utf-8");
+    });
 
-  it("import only modules that exist", () => {
-    for (const name of readdirSync(new URL("./talk/", import.meta.url)).filter((name) => name.endsWith(".js"))) {
-      for (const [, imported] of textOf(`/talk/${name}`).matchAll(/from "\.\/([^"]+)"/g)) {
-        assert.equal(pageFor(`/talk/${imported}`)?.status, 200, `${name} imports ${imported}`);
+    it(`import only modules that exist: /${page}`, () => {
+      for (const name of readdirSync(new URL(`./${page}/`, import.meta.url)).filter((name) => name.endsWith(".js"))) {
+        for (const [, imported = ""] of textOf(`/${page}/${name}`).matchAll(/from "(\.[^"]+)"/g)) {
+          const { pathname } = new URL(imported, `http://page.test/${page}/${name}`);
+          assert.equal(pageFor(pathname)?.status, 200, `${name} imports ${imported}`);
+        }
       }
-    }
-  });
+    });
+  }
 
-  it("keep to /talk and reach nothing beside it", () => {
-    for (const path of ["/", "/talks", "/talk.html", "/v1/voice/calls", "/Talk"])
+  it("keep to themselves and reach nothing beside them", () => {
+    for (const path of ["/", "/talks", "/run", "/talk.html", "/v1/voice/calls", "/Talk"])
       assert.equal(pageFor(path), undefined);
     for (const path of [
       "/talk/../pages.ts",
@@ -32,6 +34,8 @@ describe("the gateway's pages", () => {
       "/talk/pages.ts",
       "/talk/index.html",
       "/talk//",
+      "/runs/../pages.ts",
+      "/runs/talk.js",
     ]) {
       assert.equal(pageFor(path)?.status, 404, path);
     }
@@ -42,7 +46,9 @@ describe("the gateway's pages", () => {
     assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self'/);
     assert.match(policy, /connect-src 'self' https:\/\/calls\.example wss:\/\/calls\.example;/);
     assert.doesNotMatch(policy, /unsafe|\*/);
-    assert.doesNotMatch(textOf("/talk"), /<script(?![^>]*src=)|\sstyle=|\son\w+=|(src|href)="https?:/);
+    for (const page of ["/talk", "/runs"]) {
+      assert.doesNotMatch(textOf(page), /<script(?![^>]*src=)|\sstyle=|\son\w+=|(src|href)="https?:/);
+    }
   });
 
   it("answer 304 to whoever holds the current version", () => {

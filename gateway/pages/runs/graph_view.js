@@ -4,7 +4,7 @@ import { kinds, stateNames } from "./node_words.js";
 
 const radius = 17;
 /** Room for one station and its words; the width gives way, between these, to the place there is. */
-const across = { rankMin: 104, rankMax: 150, lane: 88 };
+const across = { rankMin: 104, rankMax: 150, lane: 80 };
 const down = { rank: 74, laneMin: 112, laneMax: 190 };
 
 export class GraphView {
