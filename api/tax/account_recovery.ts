@@ -1,0 +1,107 @@
+/** Proving an address and setting a new password, with tokens that came by mail. */
+import { Type } from "@sinclair/typebox";
+import { ApiError } from "#contracts/errors.ts";
+import { publicAccess, type Route, route } from "#http/route.ts";
+import { standingChanged } from "#identity/access_tokens.ts";
+import { type MailJob, queueMail } from "#identity/account_mail.ts";
+import { tokenLengthMax, useAccountToken } from "#identity/account_tokens.ts";
+import { addressOf, countCostly } from "#identity/attempt_limits.ts";
+import { EmailAddress, NewPassword, refuseGuessable } from "#identity/credentials_schema.ts";
+import { hashPassword } from "#identity/password.ts";
+import type { AccountDeps } from "./accounts.ts";
+
+const Token = Type.String({ minLength: 1, maxLength: tokenLengthMax });
+const MessageReply = Type.Object({ message: Type.String() });
+
+/** Mails that one address of the network, and one mailbox, may cause in a minute. */
+const mailsPerMinute = { byCaller: 60, toMailbox: 5 };
+const triesPerMinute = 120;
+
+export function accountRecoveryRoutes({ sql, bus, now }: Pick<AccountDeps, "sql" | "bus" | "now">): Route[] {
+  /** The same for every address: whether there is an account is the worker's question. */
+  const requestMail = async (request: Request, kind: "verify_email" | "reset_password", email: string) => {
+    await countCostly(bus, `mail:${kind}`, addressOf(request), mailsPerMinute.byCaller);
+    await countCostly(bus, `mailbox:${kind}`, email.toLowerCase(), mailsPerMinute.toMailbox);
+    const job: MailJob = { kind, email };
+    await queueMail(sql, job);
+  };
+  return [
+    route({
+      method: "POST",
+      path: "/v1/auth/verify-email",
+      summary: "Confirm an e-mail address with the token that was sent there",
+      guard: publicAccess,
+      body: Type.Object({ token: Token }),
+      reply: { status: 200, body: MessageReply },
+      errors: ["gone", "too_many_requests"],
+      handle: async ({ body, request }) => {
+        await countCostly(bus, "verify", addressOf(request), triesPerMinute);
+        const verified = await sql.begin(async (transaction) => {
+          const at = now();
+          const userId = await useAccountToken(transaction, { token: body.token, purpose: "verify_email", now: at });
+          if (!userId) return false;
+          const rows = await transaction`
+            update app_user set email_verified_at = ${at}, updated_at = ${at}
+            where id = ${userId} and email_verified_at is null returning 1`;
+          return rows.length > 0;
+        });
+        if (!verified) throw new ApiError("gone", { detail: "The verification link was used already or has expired" });
+        return { message: "The e-mail address is verified" };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/auth/resend-verification",
+      summary: "Send the verification mail again; the answer is the same whether there is such an account or not",
+      guard: publicAccess,
+      body: Type.Object({ email: EmailAddress }),
+      reply: { status: 200, body: MessageReply },
+      errors: ["too_many_requests"],
+      handle: async ({ body, request }) => {
+        await requestMail(request, "verify_email", body.email);
+        return { message: "If the account exists and is not verified yet, a mail is on its way" };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/auth/forgot-password",
+      summary: "Send a link for a new password; the answer is the same whether there is such an account or not",
+      guard: publicAccess,
+      body: Type.Object({ email: EmailAddress }),
+      reply: { status: 200, body: MessageReply },
+      errors: ["too_many_requests"],
+      handle: async ({ body, request }) => {
+        await requestMail(request, "reset_password", body.email);
+        return { message: "If the account exists, a mail is on its way" };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/auth/reset-password",
+      summary: "Set a new password with the token that was sent; ends all sessions and all other such tokens",
+      guard: publicAccess,
+      body: Type.Object({ token: Token, password: NewPassword }),
+      reply: { status: 200, body: MessageReply },
+      errors: ["bad_request", "too_many_requests"],
+      handle: async ({ body, request }) => {
+        await countCostly(bus, "reset", addressOf(request), triesPerMinute);
+        refuseGuessable(body.password);
+        const passwordHash = await hashPassword(body.password);
+        const userId = await sql.begin(async (transaction) => {
+          const at = now();
+          const found = await useAccountToken(transaction, { token: body.token, purpose: "reset_password", now: at });
+          if (found) {
+            await transaction`
+              update app_user
+              set password_hash = ${passwordHash}, token_version = token_version + 1, updated_at = ${at}
+              where id = ${found}`;
+          }
+          return found;
+        });
+        if (!userId) throw new ApiError("bad_request", { detail: "The reset link was used already or has expired" });
+        await standingChanged(bus, userId);
+        return { message: "The new password is set" };
+      },
+    }),
+  ];
+}

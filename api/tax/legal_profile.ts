@@ -1,0 +1,86 @@
+/**
+ * Who sells, as an invoice names it: the legal fields of an organization, and of each further
+ * issuer. A field is set with a value and cleared with null.
+ */
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { invalidRequest } from "#http/validation.ts";
+
+const text = (maxLength: number) =>
+  Type.String({ minLength: 1, maxLength, pattern: "\\S", description: "text that is not blank" });
+
+/** Every field, as it may be set. */
+export const legalFields = {
+  legal_name: text(200),
+  trading_name: text(200),
+  legal_form: text(200),
+  vat_id: Type.String({ pattern: "^[A-Z]{2}[0-9A-Za-z+*.]{2,13}$", description: "a VAT id with its country prefix" }),
+  tax_number: text(50),
+  registration_number: text(50),
+  registration_scheme: Type.String({ pattern: "^[0-9]{4}$", description: "an ISO 6523 scheme of four digits" }),
+  address_line1: text(200),
+  address_line2: text(200),
+  city: text(100),
+  region: text(100),
+  postal_code: text(20),
+  country: Type.String({ pattern: "^[A-Z]{2}$", description: "an ISO 3166-1 alpha-2 code" }),
+  electronic_address: text(200),
+  electronic_address_scheme: Type.String({ pattern: "^(EM|[0-9]{4})$", description: "an EAS code" }),
+  contact_name: text(200),
+  contact_email: text(254),
+  contact_phone: text(50),
+  iban: Type.String({ pattern: "^[A-Z]{2}[0-9]{2}[0-9A-Z]{8,30}$", description: "an IBAN without spaces" }),
+  payment_terms: text(500),
+  time_zone: Type.String({ minLength: 1, maxLength: 64, description: "an IANA time zone" }),
+  invoice_series: Type.String({
+    pattern: "^[0-9A-Za-z][0-9A-Za-z/_-]{0,19}$",
+    description: "1 to 20 of A-Z a-z 0-9 / _ -",
+  }),
+} as const;
+type FieldName = keyof typeof legalFields;
+
+/** What is stored: the fields that are set. */
+export type LegalProfile = { [Name in FieldName]?: Static<(typeof legalFields)[Name]> };
+
+type Nullable = { [Name in FieldName]: string | null };
+const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()], describedAs(schema));
+const describedAs = (schema: TSchema) => (schema.description ? { description: `${schema.description}, or null` } : {});
+
+export const LegalProfileChange = Type.Object(
+  Object.fromEntries(
+    Object.entries(legalFields).map(([name, schema]) => [name, Type.Optional(nullable(schema as TSchema))]),
+  ),
+  { minProperties: 0 },
+);
+
+/** Every field, null where it is not set. */
+export const LegalProfileReply = Type.Object(
+  Object.fromEntries(
+    Object.keys(legalFields).map((name) => [name, Type.Unsafe<string | null>({ type: ["string", "null"] })]),
+  ) as { [Name in FieldName]: ReturnType<typeof Type.Unsafe<string | null>> },
+);
+
+export function wholeLegalProfile(profile: LegalProfile): Nullable {
+  return Object.fromEntries(
+    Object.keys(legalFields).map((name) => [name, profile[name as FieldName] ?? null]),
+  ) as Nullable;
+}
+
+/** The profile with a change made: null clears, what the change does not name stays. @throws ApiError bad_request */
+export function changedLegalProfile(profile: LegalProfile, change: Readonly<Record<string, unknown>>): LegalProfile {
+  const named = Object.entries(change).filter(([name, value]) => name in legalFields && value !== undefined);
+  const zone = change.time_zone;
+  if (typeof zone === "string" && !isTimeZone(zone)) {
+    throw invalidRequest("body", "time_zone", "Expected an IANA time zone, for example Europe/Berlin");
+  }
+  return Object.fromEntries(
+    Object.entries({ ...profile, ...Object.fromEntries(named) }).filter(([, value]) => value !== null),
+  ) as LegalProfile;
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    return Boolean(new Intl.DateTimeFormat("en", { timeZone: name }));
+  } catch {
+    return false;
+  }
+}

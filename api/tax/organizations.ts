@@ -1,0 +1,80 @@
+/** The caller's organization: its people, its pending invitations, its legal profile. */
+import { type Static, Type } from "@sinclair/typebox";
+import { type Route, route } from "#http/route.ts";
+import type { AccessTokens } from "#identity/access_tokens.ts";
+import { requireAdministrator } from "#identity/caller.ts";
+import { json, oneRow, type Sql } from "#store/sql.ts";
+import { changedLegalProfile, LegalProfileChange } from "./legal_profile.ts";
+import {
+  InvitationReply,
+  invitationColumns,
+  MemberReply,
+  OrganizationReply,
+  type OrganizationRow,
+  organizationColumns,
+  organizationReply,
+} from "./organization_record.ts";
+
+export interface OrganizationDeps {
+  sql: Sql;
+  now(): Date;
+  accessTokens: Pick<AccessTokens, "member">;
+}
+
+const OrganizationDetail = Type.Composite([
+  OrganizationReply,
+  Type.Object({ members: Type.Array(MemberReply), pending_invitations: Type.Array(InvitationReply) }),
+]);
+
+export function organizationRoutes({ sql, now, accessTokens }: OrganizationDeps): Route[] {
+  return [
+    route({
+      method: "GET",
+      path: "/v1/orgs/me",
+      summary: "The organization that the token acts in, with members and pending invitations",
+      guard: accessTokens.member,
+      reply: { status: 200, body: OrganizationDetail },
+      handle: async ({ principal: { organizationId } }) => {
+        const at = now();
+        const [organizations, members, invitations] = await Promise.all([
+          sql<OrganizationRow[]>`select ${organizationColumns(sql)} from organization where id = ${organizationId}`,
+          sql<Static<typeof MemberReply>[]>`
+            select member.user_id, person.email, person.first_name, person.last_name, member.role,
+                   member.created_at as joined_at
+            from organization_member member join app_user person on person.id = member.user_id
+            where member.organization_id = ${organizationId} order by member.created_at, member.user_id`,
+          sql<InvitationReply[]>`
+            select ${invitationColumns(sql, at)} from invitation
+            where organization_id = ${organizationId}
+              and accepted_at is null and revoked_at is null and expires_at > ${at}
+            order by created_at, id`,
+        ]);
+        const organization = organizationReply(oneRow(organizations));
+        return { ...organization, members: [...members], pending_invitations: [...invitations] };
+      },
+    }),
+    route({
+      method: "PATCH",
+      path: "/v1/orgs/me/legal-profile",
+      summary: "Set legal fields, or clear them with null; fields that are not named stay",
+      guard: accessTokens.member,
+      body: LegalProfileChange,
+      reply: { status: 200, body: OrganizationReply },
+      errors: ["forbidden"],
+      handle: async ({ principal, body }) => {
+        requireAdministrator(principal);
+        return sql.begin(async (transaction) => {
+          const { legal_profile: before } = oneRow(
+            await transaction<Pick<OrganizationRow, "legal_profile">[]>`
+              select legal_profile from organization where id = ${principal.organizationId} for update`,
+          );
+          const rows = await transaction<OrganizationRow[]>`
+            update organization
+            set legal_profile = ${json(transaction, changedLegalProfile(before, body))}, updated_at = ${now()}
+            where id = ${principal.organizationId} returning ${organizationColumns(transaction)}`;
+          return organizationReply(oneRow(rows));
+        });
+      },
+    }),
+  ];
+}
