@@ -1,0 +1,81 @@
+/** The accommodation tax service: its routes, its contract of errors, and its place among the paths. */
+import type { Bus } from "#bus/bus.ts";
+import { type OpenApiInfo, openApiFor } from "#http/open_api.ts";
+import type { Route } from "#http/route.ts";
+import { createService, type Fetch, type ServiceOptions } from "#http/service.ts";
+import { taxErrorContract, taxErrorResponse } from "#http/tax_face.ts";
+import { openAccessTokens } from "#identity/access_tokens.ts";
+import { apiKeyRoutes, openApiKeys } from "#identity/api_keys.ts";
+import { personalAccessTokenRoutes } from "#identity/personal_access_tokens.ts";
+import type { Sql } from "#store/sql.ts";
+import { accountRecoveryRoutes } from "./account_recovery.ts";
+import { accountRoutes } from "./accounts.ts";
+import { administrationRoutes } from "./administration.ts";
+import { invitationRoutes } from "./invitations.ts";
+import { organizationRoutes } from "./organizations.ts";
+import { billableWith, requestLogRoutes } from "./request_log.ts";
+
+export interface TaxServiceDeps {
+  sql: Sql;
+  bus: Bus;
+  now(): Date;
+  jwtSecret: string;
+  requireEmailVerification: boolean;
+  /** What all services of the api are served with. */
+  serving: Pick<ServiceOptions, "translateError" | "logger" | "metrics" | "newRequestId">;
+}
+
+export interface TaxService {
+  fetch: Fetch;
+  close(): Promise<void>;
+}
+
+const openApiInfo: OpenApiInfo = {
+  title: "Frontdesk accommodation tax",
+  version: "0.1.0",
+  description:
+    "Accounts, organizations, API keys, jurisdictions, tax calculation, addresses and bookings. Success bodies are " +
+    "bare; errors are {detail}, a sentence, or with 422 a list of {type, loc, msg}. Numbers may be sent as JSON " +
+    "numbers or as decimal strings. Billable calls take X-API-Key or an access token; with both, the key decides.",
+};
+
+const ownPaths =
+  /^[a-z]+:\/\/[^/?#]*\/(v1\/(auth|orgs|api-keys|personal-access-tokens|jurisdictions|tax|addresses|bookings|issuers|liability|admin)|openapi\/tax\.json)(?=[/?#]|$)/;
+
+/** Whether a request's address belongs to this service, existing or not. */
+export function isTaxPath(url: string): boolean {
+  return ownPaths.test(url);
+}
+
+export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> {
+  const { sql, bus, now, serving } = deps;
+  const accessTokens = await openAccessTokens(deps);
+  const apiKeys = await openApiKeys({ sql, bus, now, accessTokens });
+  const common = { sql, bus, now, accessTokens };
+  const accounts = { ...common, requireEmailVerification: deps.requireEmailVerification };
+  const billable = billableWith({ sql, now, logger: serving.logger, guard: apiKeys.billable });
+  const routes: Route[] = [
+    ...accountRoutes(accounts),
+    ...accountRecoveryRoutes(accounts),
+    ...organizationRoutes(common),
+    ...invitationRoutes(common),
+    ...requestLogRoutes(common),
+    ...apiKeyRoutes(common),
+    ...personalAccessTokenRoutes(common),
+    ...administrationRoutes(common),
+  ];
+  const openApi = openApiFor(openApiInfo, taxErrorContract, routes);
+  const fetch = createService({
+    ...serving,
+    face: taxErrorResponse,
+    routes,
+    documents: { "/openapi/tax.json": async () => Response.json(openApi) },
+  });
+  return {
+    fetch,
+    async close() {
+      await apiKeys.close();
+      await accessTokens.close();
+    },
+  };
+}
