@@ -6,7 +6,7 @@ import type { Bus } from "#bus/bus.ts";
 import { runLimits } from "#contracts/run_event.ts";
 import type { Logger } from "#http/logger.ts";
 import { type OpenApiInfo, openApiFor } from "#http/open_api.ts";
-import { platformErrorResponse } from "#http/platform_face.ts";
+import { platformErrorContract, platformErrorResponse } from "#http/platform_face.ts";
 import { createRequestMetrics } from "#http/request_metrics.ts";
 import type { Route } from "#http/route.ts";
 import { createService, type Fetch } from "#http/service.ts";
@@ -32,6 +32,7 @@ import { runRoutes } from "#runs/runs.ts";
 import { workflowRoutes } from "#runs/workflows.ts";
 import { createEncryption } from "#store/encryption.ts";
 import { type Sql, unavailableStore } from "#store/sql.ts";
+import { isTaxPath, openTaxService } from "#tax/tax_service.ts";
 import { healthRoutes } from "./health.ts";
 
 export interface AppDeps {
@@ -45,6 +46,10 @@ export interface AppDeps {
     internalSecret: string;
     /** What stored credentials are encrypted with. */
     encryptionKey: string;
+    /** What sessions are signed with. */
+    jwtSecret: string;
+    /** Whether people must prove their e-mail address before they sign in. */
+    requireEmailVerification: boolean;
     /** Apps answer below this domain, each at a host of its own. */
     appDomain: string;
     /** Development only: addresses that users give may be private. */
@@ -109,16 +114,13 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...invocationRoutes({ ...runDeps, callbackRules: { encryption, allowPrivateAddresses } }),
     ...connectTokenRoutes(runDeps),
   ];
-  const openApi = openApiFor(openApiInfo, routes);
-  const hostOpenApi = openApiFor(hostOpenApiInfo, hostRoutes);
+  const openApi = openApiFor(openApiInfo, platformErrorContract, routes);
+  const hostOpenApi = openApiFor(hostOpenApiInfo, platformErrorContract, hostRoutes);
   const metrics = createRequestMetrics();
-  const shared = {
-    face: platformErrorResponse,
-    translateError: unavailableStore,
-    logger,
-    metrics,
-    newRequestId: () => crypto.randomUUID(),
-  };
+  const serving = { translateError: unavailableStore, logger, metrics, newRequestId: () => crypto.randomUUID() };
+  const shared = { ...serving, face: platformErrorResponse };
+  const { jwtSecret, requireEmailVerification } = config;
+  const tax = await openTaxService({ sql, bus, now, jwtSecret, requireEmailVerification, serving });
   const appService = createService({
     ...shared,
     routes: hostRoutes,
@@ -135,7 +137,13 @@ export async function createApp(deps: AppDeps): Promise<App> {
     },
     forwards: { "/v1/apps/:app_id/invoke": proxy, "/v1/apps/:app_id/invoke/*": proxy },
   });
-  const fetch: Fetch = (request) =>
-    hostedApp.labelOf(request) === undefined ? management(request) : appService(request);
-  return { fetch, close: authentication.close };
+  const fetch: Fetch = (request) => {
+    if (hostedApp.labelOf(request) !== undefined) return appService(request);
+    return isTaxPath(request.url) ? tax.fetch(request) : management(request);
+  };
+  const close = async () => {
+    await tax.close();
+    await authentication.close();
+  };
+  return { fetch, close };
 }

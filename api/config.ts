@@ -39,6 +39,27 @@ export const apiEnvironment = Type.Object({
     default: "false",
     description: "true or false; true lets requests to addresses that users give reach private networks",
   }),
+  REQUIRE_EMAIL_VERIFICATION: Type.String({
+    pattern: "^(true|false)$",
+    default: "false",
+    description: "true or false; true lets nobody sign in before the e-mail address is verified",
+  }),
+  SMTP_URL: Type.Optional(
+    Type.String({
+      pattern: "^smtps?://",
+      description: "smtp[s]://user:password@host:port; mail goes to files when unset",
+    }),
+  ),
+  MAIL_FROM: Type.String({
+    minLength: 3,
+    default: "Frontdesk <frontdesk@localhost>",
+    description: "who mail is from",
+  }),
+  DATA_DIR: Type.String({
+    minLength: 1,
+    default: ".data",
+    description: "mail goes to its outbox when SMTP_URL is unset",
+  }),
   LOG_LEVEL: Type.String({
     pattern: "^(debug|info|warn|error|silent)$",
     default: "info",
@@ -58,6 +79,10 @@ export interface ApiConfig {
   jwtSecret: string;
   appDomain: string;
   allowPrivateAddresses: boolean;
+  requireEmailVerification: boolean;
+  smtpUrl: string | undefined;
+  mailFrom: string;
+  dataDir: string;
   logLevel: string;
 }
 
@@ -100,6 +125,10 @@ export function readApiConfig(
     jwtSecret: env.JWT_SECRET,
     appDomain: env.APP_DOMAIN,
     allowPrivateAddresses: env.ALLOW_PRIVATE_ADDRESSES === "true",
+    requireEmailVerification: env.REQUIRE_EMAIL_VERIFICATION === "true",
+    smtpUrl: env.SMTP_URL,
+    mailFrom: env.MAIL_FROM,
+    dataDir: env.DATA_DIR,
     logLevel: env.LOG_LEVEL,
   });
 }

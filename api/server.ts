@@ -15,6 +15,8 @@ export interface StartApiOptions {
     publicUrl: string;
     internalSecret: string;
     encryptionKey: string;
+    jwtSecret: string;
+    requireEmailVerification: boolean;
     appDomain: string;
     allowPrivateAddresses: boolean;
     databaseUrl?: string;

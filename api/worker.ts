@@ -3,14 +3,17 @@
  * run beside each other.
  */
 import { hostname } from "node:os";
+import { join } from "node:path";
 import type { Bus } from "#bus/bus.ts";
 import { openBus } from "#bus/open_bus.ts";
 import type { Logger } from "#http/logger.ts";
 import { platformErrorResponse } from "#http/platform_face.ts";
 import { createRequestMetrics } from "#http/request_metrics.ts";
 import { createService } from "#http/service.ts";
+import { sendMailTask, sendQueuedMail } from "#identity/account_mail.ts";
 import { purgeExpiredCredentials } from "#identity/purge.ts";
 import { createGuardedHttp } from "#outbound/guarded_http.ts";
+import { openMailer } from "#outbound/mailer.ts";
 import { sweepCalls } from "#platform/call_sweeper.ts";
 import { deliverCallbacks } from "#runs/callbacks.ts";
 import { nodeDepsFor } from "#runs/engine/node_deps.ts";
@@ -37,6 +40,12 @@ export interface StartWorkerOptions {
     databaseUrl: string;
     redisUrl?: string | undefined;
     encryptionKey: string;
+    /** Links in mail are made from it. */
+    publicUrl: string;
+    /** Mail goes to files in the outbox of `dataDir` when it is absent. */
+    smtpUrl?: string | undefined;
+    mailFrom: string;
+    dataDir: string;
     /** Development only: addresses that users give may be private. */
     allowPrivateAddresses: boolean;
   };
@@ -72,6 +81,11 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
   const listener = await listen(fetch, { host: config.bindAddress, port: config.workerPort });
   const http = createGuardedHttp({ allowPrivateAddresses: config.allowPrivateAddresses });
   const encryption = createEncryption(config.encryptionKey);
+  const mailer = openMailer({
+    smtpUrl: config.smtpUrl,
+    outboxFolder: join(config.dataDir, "outbox"),
+    from: config.mailFrom,
+  });
   const engine = await startRunEngine({
     sql,
     bus,
@@ -86,6 +100,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     tasks: {
       purge_expired_credentials: () => purgeExpiredCredentials({ sql, now }),
       purge_runs: () => purgeRuns({ sql, now }),
+      [sendMailTask]: (payload) => sendQueuedMail({ sql, mailer, publicUrl: config.publicUrl, now }, payload),
       [executeRunTask]: (payload) => engine.take(runIdOf(payload)),
       [deliverCallbacksTask]: (payload) => deliverCallbacks({ sql, http, encryption, logger, now }, runIdOf(payload)),
     },
@@ -122,6 +137,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
       await Promise.all([sweeper.stop(), runSweeper.stop(), rescuer.stop(), jobs.stop(), listener.close()]);
       await engine.stop();
       await http.close();
+      mailer.close();
       if (!given.bus) await bus.close();
       if (!given.sql) await sql.end({ timeout: 5 });
     },

@@ -33,6 +33,8 @@ describe("bootstrap", () => {
       publicUrl: file.gateway_url,
       internalSecret: "internal-secret",
       encryptionKey: "encryption-key",
+      jwtSecret: "jwt-secret-of-tests",
+      requireEmailVerification: false,
       appDomain: "apps.localhost",
       allowPrivateAddresses: false,
     };

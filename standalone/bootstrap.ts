@@ -132,12 +132,13 @@ async function createFirst(sql: AnySql, now: Date): Promise<BootstrapRow> {
   );
   const owner = oneRow(
     await sql<{ id: string }[]>`
-      insert into app_user (email, first_name, last_name) values (${ownerEmail}, 'Front', 'Desk') returning id`,
+      insert into app_user (email, first_name, last_name, email_verified_at)
+      values (${ownerEmail}, 'Front', 'Desk', ${now}) returning id`,
   );
   const admin = oneRow(
     await sql<{ id: string }[]>`
-      insert into app_user (email, first_name, last_name, is_platform_admin)
-      values (${adminEmail}, 'Platform', 'Administrator', true) returning id`,
+      insert into app_user (email, first_name, last_name, is_platform_admin, email_verified_at)
+      values (${adminEmail}, 'Platform', 'Administrator', true, ${now}) returning id`,
   );
   await sql`
     insert into organization_member (organization_id, user_id, role)

@@ -22,6 +22,9 @@ export const StandaloneEnvironment = Type.Object({
   LOG_LEVEL: Type.String({ pattern: "^(debug|info|warn|error|silent)$", default: "info" }),
   APP_DOMAIN: Type.String({ pattern: "^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$", default: "apps.localhost" }),
   ALLOW_PRIVATE_ADDRESSES: Type.Boolean({ default: false, description: "true lets users' addresses lead inside" }),
+  REQUIRE_EMAIL_VERIFICATION: Type.Boolean({ default: false, description: "true before anybody may sign in" }),
+  SMTP_URL: Type.Optional(Type.String({ pattern: "^smtps?://", description: "files in $DATA_DIR/outbox when unset" })),
+  MAIL_FROM: Type.String({ minLength: 3, default: "Frontdesk <frontdesk@localhost>" }),
   INTERNAL_SECRET: secret,
   ENCRYPTION_KEY: secret,
   JWT_SECRET: secret,
@@ -38,6 +41,9 @@ export interface StandaloneConfig {
   appDomain: string;
   /** Development only: addresses that users give may be private. */
   allowPrivateAddresses: boolean;
+  requireEmailVerification: boolean;
+  smtpUrl: string | undefined;
+  mailFrom: string;
   givenSecrets: Partial<Secrets>;
   /** The gateway's share, once the api's address and the secret between them are known. */
   gateway(known: { apiUrl: string; internalSecret: string }): Readonly<GatewayConfig>;
@@ -78,6 +84,9 @@ function configFrom(own: StandaloneEnvironment, environment: Environment): Stand
     logLevel: own.LOG_LEVEL,
     appDomain: own.APP_DOMAIN,
     allowPrivateAddresses: own.ALLOW_PRIVATE_ADDRESSES,
+    requireEmailVerification: own.REQUIRE_EMAIL_VERIFICATION,
+    smtpUrl: own.SMTP_URL,
+    mailFrom: own.MAIL_FROM,
     givenSecrets: {
       ...(own.INTERNAL_SECRET ? { INTERNAL_SECRET: own.INTERNAL_SECRET } : {}),
       ...(own.ENCRYPTION_KEY ? { ENCRYPTION_KEY: own.ENCRYPTION_KEY } : {}),

@@ -1,6 +1,8 @@
 /** The api on a database of its own, with an organization, its people and their tokens, and a clock that tests move. */
 import assert from "node:assert/strict";
-import { type App, createApp } from "#api/app.ts";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type App, type AppDeps, createApp } from "#api/app.ts";
 import type { Bus } from "#bus/bus.ts";
 import { createMemoryBus } from "#bus/memory_bus.ts";
 import { type Logger, silentLogger } from "#http/logger.ts";
@@ -9,6 +11,16 @@ import type { Sql } from "#store/sql.ts";
 import { createTestDatabase } from "./database.ts";
 
 export const internalSecret = "internal-secret-of-tests";
+
+/** What the api signs sessions with, and asks of whoever signs in. */
+export const sessions = { jwtSecret: "jwt-secret-of-tests", requireEmailVerification: false };
+
+/** A worker's mail, for tests that send none: it would go to files. */
+export const workerMail = {
+  publicUrl: "http://desk.example:8080",
+  mailFrom: "desk@desk.example",
+  dataDir: join(tmpdir(), "frontdesk-test-mail"),
+};
 
 export interface Person {
   userId: string;
@@ -42,7 +54,10 @@ export interface ApiHarness {
   close(): Promise<void>;
 }
 
-export async function openApiHarness(logger: Logger = silentLogger): Promise<ApiHarness> {
+export async function openApiHarness(
+  logger: Logger = silentLogger,
+  overrides: Partial<AppDeps["config"]> = {},
+): Promise<ApiHarness> {
   const database = await createTestDatabase();
   const { sql } = database;
   const bus = createMemoryBus();
@@ -56,6 +71,8 @@ export async function openApiHarness(logger: Logger = silentLogger): Promise<Api
       publicUrl: "http://desk.example:8080",
       internalSecret,
       encryptionKey: "encryption-key-of-tests",
+      ...sessions,
+      ...overrides,
       appDomain: "apps.test",
       allowPrivateAddresses: false,
     },

@@ -5,7 +5,7 @@ import { startWorker } from "#api/worker.ts";
 import { gatewayHeader, type RunEventPage, type StreamGrant } from "#contracts/internal_runs.ts";
 import type { RunEvent } from "#contracts/run_event.ts";
 import { silentLogger } from "#http/logger.ts";
-import { type Answer, type ApiHarness, internalSecret, openApiHarness } from "./api_harness.ts";
+import { type Answer, type ApiHarness, internalSecret, openApiHarness, workerMail } from "./api_harness.ts";
 
 const input = { id: "in", type: "input" };
 const ask = {
@@ -55,6 +55,7 @@ describe("apps and their runs", () => {
       databaseUrl: api.databaseUrl,
       encryptionKey: "encryption-key-of-tests",
       allowPrivateAddresses: false,
+      ...workerMail,
     };
     worker = await startWorker({ config, sql: api.sql, bus: api.bus, logger: silentLogger });
     const created = await manage("POST", "/v1/access-keys", { name: "test", project_id: api.projectId });

@@ -8,7 +8,7 @@ import { loadGatewayConfig } from "#gateway/config.ts";
 import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import { silentLogger } from "#http/logger.ts";
 import type { MediaHost } from "#media/media_session.ts";
-import { type ApiHarness, internalSecret, openApiHarness } from "./api_harness.ts";
+import { type ApiHarness, internalSecret, openApiHarness, sessions, workerMail } from "./api_harness.ts";
 
 const noMedia: MediaHost = {
   open: () => assert.fail("no call is expected"),
@@ -45,11 +45,12 @@ for (const transport of ["uws", "ws"] as const) {
         databaseUrl: api.databaseUrl,
         encryptionKey: "encryption-key-of-tests",
         allowPrivateAddresses: false,
+        ...sessions,
       };
       const config = { ...shared, apiPort: 0, publicUrl: "http://127.0.0.1", internalSecret, appDomain: "apps.test" };
       const server = await startApi({ config, sql: api.sql, bus: api.bus, logger: silentLogger });
       const worker = await startWorker({
-        config: { ...shared, workerPort: 0 },
+        config: { ...shared, ...workerMail, workerPort: 0 },
         sql: api.sql,
         bus: api.bus,
         logger: silentLogger,

@@ -24,6 +24,16 @@ export type ErrorCode = keyof typeof errorCatalogue;
 /** Field path to message, for example `{"config.llm.provider": "Expected one of echo, rules"}`. */
 export type ErrorDetails = Readonly<Record<string, string>>;
 
+/** One thing that is wrong with a request, as a list of the tax service shows it. */
+export interface ValidationIssue {
+  /** What kind of problem, for programs: `missing`, `string_too_short` … */
+  type: string;
+  /** Where: `body`, `query` or `path`, then names, and numbers for places in an array. */
+  loc: readonly (string | number)[];
+  /** For people. */
+  msg: string;
+}
+
 /** The envelope's `error` object, as clients of the platform see it. */
 export interface ErrorBody {
   code: ErrorCode;
@@ -34,6 +44,10 @@ export interface ErrorBody {
 export interface ApiErrorOptions {
   /** Public explanation by field path. */
   details?: ErrorDetails;
+  /** The same of a request that does not fit its schema, for the service that lists problems. */
+  issues?: readonly ValidationIssue[];
+  /** Public explanation in one sentence, for the service that says no more. */
+  detail?: string;
   /** Why it really happened: for the log only. */
   cause?: unknown;
   /** Seconds for the `Retry-After` header (429 and 503). */
@@ -44,6 +58,8 @@ export interface ApiErrorOptions {
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails | undefined;
+  readonly issues: readonly ValidationIssue[] | undefined;
+  readonly detail: string | undefined;
   readonly retryAfterS: number | undefined;
 
   constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
@@ -51,6 +67,8 @@ export class ApiError extends Error {
     this.name = "ApiError";
     this.code = code;
     this.details = options.details;
+    this.issues = options.issues;
+    this.detail = options.detail;
     this.retryAfterS = options.retryAfterS;
   }
 

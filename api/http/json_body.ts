@@ -1,6 +1,6 @@
 /** Reads a JSON body within a bound of bytes, whatever the request says of its length. */
 import { ApiError } from "#contracts/errors.ts";
-import { textProblemIn } from "./validation.ts";
+import { invalidRequest, textProblemIn } from "./validation.ts";
 
 export const bodyBytesMaxDefault = 1024 * 1024;
 
@@ -11,35 +11,37 @@ export interface JsonBodyOptions {
    * of which one odd character of one caller must not lose the rest.
    */
   repairText?: boolean | undefined;
+  /** Reads the text instead of `JSON.parse`, where numbers must keep their digits. @throws SyntaxError */
+  parse?: ((text: string) => unknown) | undefined;
 }
 
 /**
- * The body's JSON value; an empty body is `{}`, so that requests whose fields are all optional need none.
- * @throws ApiError payload_too_large above `bytesMax`, bad_request for what is no JSON in UTF-8
+ * A body's JSON value; an empty body is `{}`, so that requests whose fields are all optional need none.
+ * @throws ApiError bad_request for what is no JSON in UTF-8
  */
-export async function readJsonBody(request: Request, options: JsonBodyOptions = {}): Promise<unknown> {
-  const bytes = await readBytes(request, options.bytesMax ?? bodyBytesMaxDefault);
+export function parseJsonBody(bytes: Uint8Array, options: JsonBodyOptions = {}): unknown {
   if (bytes.length === 0) return {};
-  const value = parseJson(bytes, options.repairText ?? false);
+  const value = parseJson(bytes, options);
   const problem = textProblemIn(value);
-  if (problem) throw new ApiError("bad_request", { details: { [problem.path]: problem.message } });
+  if (problem) throw invalidRequest("body", problem.path, problem.message);
   return value;
 }
 
-function parseJson(bytes: Uint8Array, repairText: boolean): unknown {
+function parseJson(bytes: Uint8Array, { repairText = false, parse = JSON.parse }: JsonBodyOptions): unknown {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    const needsRepair = repairText && /\\u(0000|d[89a-f])/i.test(text);
-    return JSON.parse(text, needsRepair ? repaired : undefined);
-  } catch (cause) {
-    throw new ApiError("bad_request", { details: { body: "Expected JSON in UTF-8" }, cause });
+    if (repairText && /\\u(0000|d[89a-f])/i.test(text)) return JSON.parse(text, repaired);
+    return parse(text);
+  } catch {
+    throw invalidRequest("body", "", "Expected JSON in UTF-8", "json_invalid");
   }
 }
 
 const repaired = (_key: string, value: unknown) =>
   typeof value === "string" ? value.replace(/\p{Surrogate}|\0/gu, "\uFFFD") : value;
 
-async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
+/** A body's bytes. @throws ApiError payload_too_large above `bytesMax` */
+export async function readBodyBytes(request: Request, bytesMax = bodyBytesMaxDefault): Promise<Uint8Array> {
   const tooLarge = () => new ApiError("payload_too_large", { details: { body: `Expected at most ${bytesMax} bytes` } });
   if (Number(request.headers.get("content-length") ?? 0) > bytesMax) throw tooLarge();
   if (!request.body) return new Uint8Array();

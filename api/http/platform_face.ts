@@ -1,5 +1,25 @@
 /** How the application platform's errors look: `{error: {code, message, details?}}`. */
-import type { ApiError } from "#contracts/errors.ts";
+import { type ApiError, errorCatalogue } from "#contracts/errors.ts";
+import type { ErrorContract } from "./open_api.ts";
+
+export const platformErrorContract: ErrorContract = {
+  schema: {
+    type: "object",
+    required: ["error"],
+    properties: {
+      error: {
+        type: "object",
+        required: ["code", "message"],
+        properties: {
+          code: { type: "string", enum: Object.keys(errorCatalogue) },
+          message: { type: "string" },
+          details: { type: "object", additionalProperties: { type: "string" }, description: "message by field path" },
+        },
+      },
+    },
+  },
+  invalidRequest: "bad_request",
+};
 
 export function platformErrorResponse(error: ApiError): Response {
   const headers: Record<string, string> = {};

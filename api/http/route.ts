@@ -1,16 +1,22 @@
 /**
  * One endpoint as data: who may call it, what it takes, what it answers, and the handler. The
  * service in `service.ts` serves routes and describes them in OpenAPI from the same declaration.
- * Every path parameter is an id of ours, hence a UUID: anything else cannot exist and is a 404.
+ * A path parameter without a schema is an id of ours, hence a UUID: anything else cannot exist and is a 404.
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { ApiError, type ErrorCode } from "#contracts/errors.ts";
 import { isUuid } from "#contracts/secrets.ts";
-import { type JsonBodyOptions, readJsonBody } from "./json_body.ts";
-import { queryReaderFor } from "./query.ts";
+import { type JsonBodyOptions, parseJsonBody, readBodyBytes } from "./json_body.ts";
+import { pathReaderFor, queryReaderFor } from "./query.ts";
 import { validatorFor } from "./validation.ts";
 
-export type CredentialScheme = "none" | "personal_access_token" | "access_key" | "internal_secret";
+export type CredentialScheme =
+  | "none"
+  | "personal_access_token"
+  | "access_key"
+  | "internal_secret"
+  | "access_token"
+  | "api_key_or_access_token";
 
 /** Decides who calls. `check` throws `ApiError` unauthorized when nobody does. */
 export interface Guard<Principal> {
@@ -40,12 +46,15 @@ export interface RouteSpec<
   Query extends TProperties,
   Body extends TSchema,
   Reply extends TSchema,
+  Params extends TProperties = Record<never, never>,
 > {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** With parameters as `{agent_id}`. */
   path: Path;
   summary: string;
   guard: Guard<Principal>;
+  /** Schemas of the path's parameters that are not ids. */
+  params?: Params;
   query?: Query;
   body?: Body;
   bodyOptions?: JsonBodyOptions;
@@ -54,8 +63,27 @@ export interface RouteSpec<
   /** Errors beyond the ones that follow from the rest of the declaration. */
   errors?: readonly ErrorCode[];
   handle(
-    exchange: Exchange<Principal, ParamsOf<Path>, Static<TObject<Query>>, Static<Body>>,
+    exchange: Exchange<
+      Principal,
+      Omit<ParamsOf<Path>, keyof Params> & Static<TObject<Params>>,
+      Static<TObject<Query>>,
+      Static<Body>
+    >,
   ): Promise<Static<Reply> | Response>;
+  /** Keeps a record of each request by somebody we know, refused ones included. The answer waits for it. */
+  record?(record: RequestRecord<Principal>): Promise<void>;
+}
+
+export interface RequestRecord<Principal> {
+  principal: Principal;
+  /** The route's path, with parameters as `{agent_id}`. */
+  endpoint: string;
+  request: Request;
+  /** The body as it was sent; undefined where it was not read. */
+  body: Uint8Array | undefined;
+  /** The answer, or what was thrown in its place. */
+  outcome: { response: Response } | { error: unknown };
+  durationMs: number;
 }
 
 export interface Route {
@@ -71,19 +99,52 @@ export function route<
   Query extends TProperties = Record<never, never>,
   Body extends TSchema = TObject<Record<never, never>>,
   Reply extends TSchema = TSchema,
->(spec: RouteSpec<Principal, Path, Query, Body, Reply>): Route {
+  Params extends TProperties = Record<never, never>,
+>(spec: RouteSpec<Principal, Path, Query, Body, Reply, Params>): Route {
+  type Handled = Parameters<typeof spec.handle>[0];
   const readQuery = queryReaderFor(Type.Object<TProperties>(spec.query ?? {}, { additionalProperties: false }));
   const bodyValidator = spec.body && validatorFor(spec.body);
-  const run = async (request: Request, params: Record<string, string>): Promise<Response> => {
-    const principal = await spec.guard.check(request);
-    if (!Object.values(params).every(isUuid)) throw new ApiError("not_found");
-    const query = readQuery(request) as Static<TObject<Query>>;
-    const json = bodyValidator && (await readJsonBody(request, spec.bodyOptions));
-    const body = (bodyValidator ? bodyValidator.parse(json) : {}) as Static<Body>;
-    const reply = await spec.handle({ principal, params: params as ParamsOf<Path>, query, body, request });
+  const readParams = spec.params && pathReaderFor(Type.Object<TProperties>(spec.params));
+  const typedParams = new Set(Object.keys(spec.params ?? {}));
+
+  const answer = async (
+    principal: Principal,
+    request: Request,
+    params: Readonly<Record<string, string>>,
+    onBody: (bytes: Uint8Array) => void,
+  ): Promise<Response> => {
+    for (const [name, text] of Object.entries(params)) {
+      if (!typedParams.has(name) && !isUuid(text)) throw new ApiError("not_found");
+    }
+    const typed = readParams ? readParams(params) : {};
+    const query = readQuery(request);
+    let body: unknown = {};
+    if (bodyValidator) {
+      const bytes = await readBodyBytes(request, spec.bodyOptions?.bytesMax);
+      onBody(bytes);
+      body = bodyValidator.parse(parseJsonBody(bytes, spec.bodyOptions));
+    }
+    const exchange = { principal, params: { ...params, ...typed }, query, body, request };
+    const reply = await spec.handle(exchange as unknown as Handled);
     if (reply instanceof Response) return reply;
     if (spec.reply.status === 204) return new Response(null, { status: 204 });
     return Response.json(reply, { status: spec.reply.status });
+  };
+
+  const run = async (request: Request, params: Record<string, string>): Promise<Response> => {
+    const principal = await spec.guard.check(request);
+    const startedAtMs = performance.now();
+    let body: Uint8Array | undefined;
+    const outcome = await answer(principal, request, params, (bytes) => {
+      body = bytes;
+    }).then(
+      (response) => ({ response }),
+      (error: unknown) => ({ error }),
+    );
+    const durationMs = performance.now() - startedAtMs;
+    await spec.record?.({ principal, endpoint: spec.path, request, body, outcome, durationMs });
+    if ("error" in outcome) throw outcome.error;
+    return outcome.response;
   };
   return { spec: spec as unknown as Route["spec"], run };
 }

@@ -4,7 +4,7 @@
  */
 import type { Static, TSchema } from "@sinclair/typebox";
 import { TypeCompiler, type ValueError, ValueErrorType } from "@sinclair/typebox/compiler";
-import { ApiError, type ErrorDetails } from "#contracts/errors.ts";
+import { ApiError, type ErrorDetails, type ValidationIssue } from "#contracts/errors.ts";
 import "#contracts/one_of.ts";
 
 /** More problems than this are not listed: the first ones are what a reader mends. */
@@ -12,40 +12,113 @@ const problemsMax = 50;
 /** Deeper JSON than any schema of ours, and well below what a recursive reader can bear. */
 const depthMax = 64;
 
+/** Which part of a request a value is. */
+export type RequestPart = "body" | "query" | "path";
+
 export interface Validator<T> {
   /** Problems by field path, or undefined when `value` is a `T`. `under` is put before each path. */
   problemsOf(value: unknown, under?: string): ErrorDetails | undefined;
-  /** @throws ApiError bad_request with the problems as details */
-  parse(value: unknown, under?: string): T;
+  /** @throws ApiError bad_request with the problems as details and as issues of that part */
+  parse(value: unknown, part?: RequestPart): T;
+}
+
+interface Problem {
+  type: string;
+  /** Names below the value, from RFC 6901. */
+  names: string[];
+  msg: string;
 }
 
 /** Compiles `schema` once; do it when a module loads, not for each request. */
 export function validatorFor<S extends TSchema>(schema: S): Validator<Static<S>> {
   const compiled = TypeCompiler.Compile(schema);
-  const problemsOf = (value: unknown, under = ""): ErrorDetails | undefined => {
-    if (compiled.Check(value)) return undefined;
-    const problems = new Map<string, string>();
+  const problemsIn = (value: unknown): Problem[] => {
+    if (compiled.Check(value)) return [];
+    const problems = new Map<string, Problem>();
     for (const error of compiled.Errors(value)) {
-      const path = fieldPath(under, error.path);
-      if (!problems.has(path)) problems.set(path, explain(error));
+      if (!problems.has(error.path)) {
+        problems.set(error.path, { type: issueTypeOf(error), names: namesOf(error.path), msg: explain(error) });
+      }
       if (problems.size >= problemsMax) break;
     }
-    return Object.fromEntries(problems);
+    return [...problems.values()];
   };
-  const parse = (value: unknown, under = ""): Static<S> => {
-    const details = problemsOf(value, under);
-    if (details) throw new ApiError("bad_request", { details });
-    return value as Static<S>;
+  const problemsOf = (value: unknown, under = ""): ErrorDetails | undefined => {
+    const problems = problemsIn(value);
+    return problems.length > 0 ? detailsOf(problems, under) : undefined;
+  };
+  const parse = (value: unknown, part: RequestPart = "body"): Static<S> => {
+    const problems = problemsIn(value);
+    if (problems.length === 0) return value as Static<S>;
+    const issues = problems.map(({ type, names, msg }) => ({ type, loc: locationOf(part, names, value), msg }));
+    throw new ApiError("bad_request", { details: detailsOf(problems), issues });
   };
   return { problemsOf, parse };
 }
 
-/** `/config/tools/0/url` (RFC 6901) below `under` as `under.config.tools.0.url`. */
-function fieldPath(under: string, pointer: string): string {
-  const names = pointer
+/** A request that does not fit, with one problem: for checks that no schema can express. `path` as `a.0.b`. */
+export function invalidRequest(part: RequestPart, path: string, msg: string, type = "value_error"): ApiError {
+  const names = path === "" || path === part ? [] : path.split(".");
+  const loc = [part, ...(names.length > 0 ? names.map(indexOrName) : [wholeDocument])];
+  return new ApiError("bad_request", { details: { [path || part]: msg }, issues: [{ type, loc, msg }] });
+}
+
+const detailsOf = (problems: readonly Problem[], under = ""): ErrorDetails =>
+  Object.fromEntries(problems.map(({ names, msg }) => [fieldPath(under, names), msg]));
+
+/** Stands for a document as a whole, so that whoever joins a location's parts has something to show. */
+const wholeDocument = "json";
+
+function locationOf(part: RequestPart, names: readonly string[], value: unknown): ValidationIssue["loc"] {
+  if (names.length === 0) return [part, wholeDocument];
+  let at = value;
+  const parts = names.map((name) => {
+    const isIndex = Array.isArray(at);
+    at = (at as Record<string, unknown> | undefined)?.[name];
+    return isIndex ? Number(name) : name;
+  });
+  return [part, ...parts];
+}
+
+const indexOrName = (name: string) => (/^\d{1,9}$/.test(name) ? Number(name) : name);
+
+const issueTypes: Partial<Record<ValueErrorType, string>> = {
+  [ValueErrorType.ObjectRequiredProperty]: "missing",
+  [ValueErrorType.ObjectAdditionalProperties]: "extra_forbidden",
+  [ValueErrorType.Object]: "object_type",
+  [ValueErrorType.Array]: "array_type",
+  [ValueErrorType.ArrayMinItems]: "too_short",
+  [ValueErrorType.ArrayMaxItems]: "too_long",
+  [ValueErrorType.Boolean]: "bool_type",
+  [ValueErrorType.Integer]: "int_type",
+  [ValueErrorType.IntegerMinimum]: "greater_than_equal",
+  [ValueErrorType.IntegerMaximum]: "less_than_equal",
+  [ValueErrorType.Number]: "number_type",
+  [ValueErrorType.NumberMinimum]: "greater_than_equal",
+  [ValueErrorType.NumberMaximum]: "less_than_equal",
+  [ValueErrorType.NumberExclusiveMinimum]: "greater_than",
+  [ValueErrorType.NumberExclusiveMaximum]: "less_than",
+  [ValueErrorType.NumberMultipleOf]: "multiple_of",
+  [ValueErrorType.String]: "string_type",
+  [ValueErrorType.StringMinLength]: "string_too_short",
+  [ValueErrorType.StringMaxLength]: "string_too_long",
+  [ValueErrorType.StringPattern]: "string_pattern_mismatch",
+  [ValueErrorType.StringFormat]: "string_format_mismatch",
+  [ValueErrorType.Kind]: "enum",
+};
+
+const issueTypeOf = ({ type }: ValueError) => issueTypes[type] ?? "value_error";
+
+/** `/config/tools/0/url` (RFC 6901) as its names. */
+function namesOf(pointer: string): string[] {
+  return pointer
     .split("/")
     .slice(1)
     .map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~").slice(0, 100));
+}
+
+/** Names below `under` as `under.config.tools.0.url`. */
+function fieldPath(under: string, names: readonly string[]): string {
   return [...(under ? [under] : []), ...names].join(".") || "body";
 }
 

@@ -3,22 +3,13 @@
  * opens is remembered for at most 10 s, and dropped at once when the bus says that it was revoked.
  */
 import type { Bus } from "#bus/bus.ts";
-import { topics } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { bearerTokenOf, secretPrefixes } from "#contracts/secrets.ts";
 import type { Guard } from "#http/route.ts";
 import type { Sql } from "#store/sql.ts";
 import type { Caller } from "./caller.ts";
+import { type Found, openRemembered } from "./remembered.ts";
 import { equalSecrets, sha256Hex } from "./secret.ts";
-
-const rememberedForMs = 10_000;
-/** Above this many tokens the oldest is forgotten. */
-const rememberedMax = 10_000;
-
-interface Remembered {
-  caller: Caller;
-  untilMs: number;
-}
 
 export interface Authentication {
   personalAccessToken: Guard<Caller>;
@@ -26,30 +17,18 @@ export interface Authentication {
 }
 
 export async function openAuthentication(deps: { sql: Sql; bus: Bus; now(): Date }): Promise<Authentication> {
-  const remembered = new Map<string, Remembered>();
-  /** Counts revocations, so that a lookup which one overtook is not remembered. */
-  let revocations = 0;
-  const unsubscribe = await deps.bus.subscribe(topics.credentialRevoked, (sha256) => {
-    revocations += 1;
-    remembered.delete(sha256);
-  });
+  const remembered = await openRemembered<Caller>(deps);
 
   async function check(request: Request): Promise<Caller> {
     const token = bearerTokenOf(request.headers.get("authorization"));
     if (!token || !isPersonalAccessToken(token)) throw new ApiError("unauthorized");
     const sha256 = sha256Hex(token);
-    const now = deps.now();
-    const known = remembered.get(sha256);
-    if (known && known.untilMs > now.getTime()) return known.caller;
-    const revocationsBefore = revocations;
-    const found = await findCaller(deps.sql, sha256, now);
-    if (!found) throw new ApiError("unauthorized");
-    const untilMs = Math.min(now.getTime() + rememberedForMs, found.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY);
-    if (revocations === revocationsBefore) remember(remembered, sha256, { caller: found.caller, untilMs });
-    return found.caller;
+    const caller = await remembered.get(sha256, () => findCaller(deps.sql, sha256, deps.now()));
+    if (!caller) throw new ApiError("unauthorized");
+    return caller;
   }
 
-  return { personalAccessToken: { scheme: "personal_access_token", check }, close: unsubscribe };
+  return { personalAccessToken: { scheme: "personal_access_token", check }, close: remembered.close };
 }
 
 function isPersonalAccessToken(token: string): boolean {
@@ -58,20 +37,7 @@ function isPersonalAccessToken(token: string): boolean {
   );
 }
 
-function remember(remembered: Map<string, Remembered>, sha256: string, entry: Remembered): void {
-  remembered.delete(sha256);
-  remembered.set(sha256, entry);
-  if (remembered.size > rememberedMax) {
-    const [oldest] = remembered.keys();
-    if (oldest !== undefined) remembered.delete(oldest);
-  }
-}
-
-async function findCaller(
-  sql: Sql,
-  sha256: string,
-  now: Date,
-): Promise<{ caller: Caller; expiresAt: Date | null } | undefined> {
+async function findCaller(sql: Sql, sha256: string, now: Date): Promise<Found<Caller> | undefined> {
   const [row] = await sql<
     { user_id: string; organization_id: string; role: Caller["role"]; expires_at: Date | null }[]
   >`
@@ -82,8 +48,8 @@ async function findCaller(
       and token.revoked_at is null
       and (token.expires_at is null or token.expires_at > ${now})`;
   if (!row) return undefined;
-  const caller = { userId: row.user_id, organizationId: row.organization_id, role: row.role };
-  return { caller, expiresAt: row.expires_at };
+  const value = { userId: row.user_id, organizationId: row.organization_id, role: row.role };
+  return { value, expiresAt: row.expires_at };
 }
 
 /** Open to the holder of `INTERNAL_SECRET` alone: our own gateway. */

@@ -1,7 +1,28 @@
-/** Personal access tokens: made by the bootstrap and by sign-in links; the accounts service lists and revokes them. */
+/**
+ * Personal access tokens, the credential of the management API: people make, see and revoke their
+ * own here; the bootstrap and sign-in links make them too.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import { type Bus, topics } from "#bus/bus.ts";
+import { ApiError } from "#contracts/errors.ts";
 import { secretPrefixes } from "#contracts/secrets.ts";
-import type { AnySql } from "#store/sql.ts";
+import { type Route, route } from "#http/route.ts";
+import { OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
+import { invalidRequest } from "#http/validation.ts";
+import { type AnySql, oneRow, type Sql } from "#store/sql.ts";
+import type { AccessTokens } from "./access_tokens.ts";
 import { newSecret } from "./secret.ts";
+
+const PersonalAccessToken = Type.Object({
+  id: Type.String({ format: "uuid" }),
+  name: Type.String(),
+  prefix: Type.String(),
+  last_four: Type.String(),
+  created_at: Timestamp,
+  expires_at: OptionalTimestamp,
+  revoked_at: OptionalTimestamp,
+});
+type PersonalAccessToken = Static<typeof PersonalAccessToken>;
 
 export interface NewToken {
   userId: string;
@@ -13,12 +34,98 @@ export interface NewToken {
 
 /** Stores a new token and returns its secret, which nobody can read again. */
 export async function createPersonalAccessToken(sql: AnySql, token: NewToken): Promise<string> {
+  return (await insertToken(sql, token)).secret;
+}
+
+async function insertToken(sql: AnySql, token: NewToken): Promise<{ row: PersonalAccessToken; secret: string }> {
   const { secret, sha256, prefix, lastFour } = newSecret(secretPrefixes.personalAccessToken);
-  await sql`
+  const rows = await sql<PersonalAccessToken[]>`
     insert into personal_access_token
       (user_id, organization_id, name, secret_sha256, prefix, last_four, created_at, expires_at)
     values
       (${token.userId}, ${token.organizationId}, ${token.name}, ${sha256}, ${prefix}, ${lastFour},
-       ${token.now}, ${token.expiresAt ?? null})`;
-  return secret;
+       ${token.now}, ${token.expiresAt ?? null})
+    returning ${columns(sql)}`;
+  return { row: oneRow(rows), secret };
+}
+
+const columns = (sql: AnySql) => sql`id, name, prefix, last_four, created_at, expires_at, revoked_at`;
+
+export function personalAccessTokenRoutes({
+  sql,
+  bus,
+  now,
+  accessTokens,
+}: {
+  sql: Sql;
+  bus: Bus;
+  now(): Date;
+  accessTokens: Pick<AccessTokens, "member">;
+}): Route[] {
+  const path = "/v1/personal-access-tokens";
+  return [
+    route({
+      method: "POST",
+      path,
+      summary: "Create a personal access token for the management API; the token is shown this once",
+      guard: accessTokens.member,
+      body: Type.Object({
+        name: Type.String({ minLength: 1, maxLength: 200, pattern: "\\S", description: "text that is not blank" }),
+        expires_at: Type.Optional(Type.String({ format: "date-time", description: "absent: it does not expire" })),
+      }),
+      reply: {
+        status: 201,
+        body: Type.Composite([PersonalAccessToken, Type.Object({ token: Type.String() })]),
+      },
+      errors: ["forbidden"],
+      handle: async ({ principal: { userId, organizationId }, body }) => {
+        const expiresAt = body.expires_at === undefined ? undefined : new Date(body.expires_at);
+        if (expiresAt && expiresAt <= now())
+          throw invalidRequest("body", "expires_at", "Expected a time in the future");
+        const { row, secret } = await insertToken(sql, {
+          userId,
+          organizationId,
+          name: body.name,
+          now: now(),
+          ...(expiresAt && { expiresAt }),
+        });
+        return { ...row, token: secret };
+      },
+    }),
+    route({
+      method: "GET",
+      path,
+      summary: "List the caller's own tokens in this organization",
+      guard: accessTokens.member,
+      query: { include_revoked: Type.Optional(Type.Boolean({ description: "default false" })) },
+      reply: { status: 200, body: Type.Array(PersonalAccessToken) },
+      errors: ["forbidden"],
+      handle: async ({ principal: { userId, organizationId }, query }) => {
+        const revoked = query.include_revoked ? sql`true` : sql`revoked_at is null`;
+        return [
+          ...(await sql<PersonalAccessToken[]>`
+            select ${columns(sql)} from personal_access_token
+            where user_id = ${userId} and organization_id = ${organizationId} and ${revoked}
+            order by created_at desc, id`),
+        ];
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: "/v1/personal-access-tokens/{token_id}",
+      summary: "Revoke one of the caller's own tokens; revoking it again changes nothing",
+      guard: accessTokens.member,
+      reply: { status: 204 },
+      errors: ["forbidden"],
+      handle: async ({ principal: { userId, organizationId }, params }) => {
+        const [row] = await sql<{ secret_sha256: string }[]>`
+          update personal_access_token set revoked_at = coalesce(revoked_at, ${now()})
+          where id = ${params.token_id} and user_id = ${userId} and organization_id = ${organizationId}
+          returning secret_sha256`;
+        if (!row) throw new ApiError("not_found");
+        await bus.publish(topics.credentialRevoked, row.secret_sha256);
+        return new Response(null, { status: 204 });
+      },
+    }),
+  ];
 }

@@ -7,4 +7,6 @@ export async function purgeExpiredCredentials({ sql, now }: { sql: Sql; now(): D
   const before = new Date(now().getTime() - keptForMs);
   await sql`delete from sign_in_link where expires_at < ${before}`;
   await sql`delete from personal_access_token where expires_at < ${before}`;
+  await sql`delete from account_token where expires_at < ${before}`;
+  await sql`delete from sign_in_attempt where window_ends_at < ${now()}`;
 }

@@ -13,7 +13,7 @@ import { accountRoutes } from "./accounts.ts";
 import { administrationRoutes } from "./administration.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { organizationRoutes } from "./organizations.ts";
-import { billableWith, requestLogRoutes } from "./request_log.ts";
+import { requestLogRoutes } from "./request_log.ts";
 
 export interface TaxServiceDeps {
   sql: Sql;
@@ -53,7 +53,6 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
   const apiKeys = await openApiKeys({ sql, bus, now, accessTokens });
   const common = { sql, bus, now, accessTokens };
   const accounts = { ...common, requireEmailVerification: deps.requireEmailVerification };
-  const billable = billableWith({ sql, now, logger: serving.logger, guard: apiKeys.billable });
   const routes: Route[] = [
     ...accountRoutes(accounts),
     ...accountRecoveryRoutes(accounts),

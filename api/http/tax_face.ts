@@ -1,0 +1,49 @@
+/**
+ * How the tax service's errors look: `{detail}`. A plain sentence, or for a request that does not
+ * fit its schema a 422 with the list of issues, each with `type`, `loc` and `msg`.
+ */
+import type { ApiError } from "#contracts/errors.ts";
+import type { ErrorContract } from "./open_api.ts";
+
+const issueSchema = {
+  type: "object",
+  required: ["type", "loc", "msg"],
+  properties: {
+    type: { type: "string" },
+    loc: { type: "array", items: { type: ["string", "integer"] }, description: "body, query or path, then names" },
+    msg: { type: "string" },
+  },
+};
+
+export const taxErrorContract: ErrorContract = {
+  schema: {
+    type: "object",
+    required: ["detail"],
+    properties: {
+      detail: {
+        description: "a sentence, or the issues of a request that does not fit its schema",
+        anyOf: [{ type: "string" }, { type: "array", items: issueSchema }],
+      },
+    },
+  },
+  invalidRequest: "unprocessable",
+};
+
+/** The status that this service answers for an error: a request that does not fit is 422, not 400. */
+export function taxStatusOf(error: ApiError): number {
+  return error.issues ? 422 : error.status;
+}
+
+export function taxErrorResponse(error: ApiError): Response {
+  const headers: Record<string, string> = {};
+  if (error.retryAfterS !== undefined) headers["retry-after"] = String(error.retryAfterS);
+  if (error.code === "unauthorized") headers["www-authenticate"] = "Bearer";
+  const detail = error.issues ?? error.detail ?? sentenceFor(error);
+  return Response.json({ detail }, { status: taxStatusOf(error), headers });
+}
+
+/** Handlers that name fields, for both services alike, are readable here as well. */
+function sentenceFor({ details, message }: ApiError): string {
+  const parts = Object.entries(details ?? {}).map(([path, text]) => `${path}: ${text}`);
+  return parts.length > 0 ? parts.join("; ") : message;
+}
