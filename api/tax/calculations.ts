@@ -1,0 +1,102 @@
+/**
+ * Tax calculation: one stay, or many in one request, by the law as the rules files have it. Numbers
+ * keep their digits on the way in (`exact_json.ts`) and are decimal strings on the way out.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import { ApiError } from "#contracts/errors.ts";
+import { type Guard, type RequestRecord, type Route, route } from "#http/route.ts";
+import { taxErrorResponse, taxStatusOf } from "#http/tax_face.ts";
+import { invalidRequest, validatorFor } from "#http/validation.ts";
+import { type CalculationOptions, calculate } from "./calculator/calculate.ts";
+import { CalculationAnswer } from "./calculator/calculation_answer.ts";
+import { CalculationProblem, CalculationRequest } from "./calculator/calculation_request.ts";
+import { parseExactJson } from "./calculator/exact_json.ts";
+import type { Ruleset } from "./rules/ruleset.ts";
+
+/** Calculations in one batch. */
+const batchMax = 100;
+
+const BatchRequest = Type.Object({
+  calculations: Type.Array(Type.Unsafe<unknown>(CalculationRequest), { minItems: 1, maxItems: batchMax }),
+});
+const BatchItem = Type.Union([
+  Type.Object({ result: CalculationAnswer }),
+  Type.Object({
+    error: Type.Object({
+      status: Type.Integer(),
+      detail: Type.Unknown({ description: "as the same calculation alone would answer" }),
+    }),
+  }),
+]);
+const BatchReply = Type.Object({ results: Type.Array(BatchItem, { description: "in the order of the request" }) });
+
+export interface CalculationDeps<Caller> {
+  ruleset: Ruleset;
+  /** Who may calculate. */
+  guard: Guard<Caller>;
+  /** Keeps the billable request in the log of the caller's organization. */
+  record(record: RequestRecord<Caller>): Promise<void>;
+  now(): Date;
+  locate?: CalculationOptions["locate"];
+}
+
+export function calculationRoutes<Caller>(deps: CalculationDeps<Caller>): Route[] {
+  const { guard, record, ruleset } = deps;
+  const requests = validatorFor(CalculationRequest);
+  const options = (): CalculationOptions => ({
+    today: deps.now().toISOString().slice(0, 10),
+    ...(deps.locate && { locate: deps.locate }),
+  });
+  const answer = (request: CalculationRequest): CalculationAnswer =>
+    refusing(() => calculate(request, ruleset, options()));
+  const answerOrError = async (request: unknown): Promise<Static<typeof BatchItem>> => {
+    try {
+      return { result: answer(requests.parse(request)) };
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      const { detail } = (await taxErrorResponse(error).json()) as { detail: unknown };
+      return { error: { status: taxStatusOf(error), detail } };
+    }
+  };
+  return [
+    route({
+      method: "POST",
+      path: "/v1/tax/calculate",
+      summary: "Calculate the taxes of a stay",
+      guard,
+      body: CalculationRequest,
+      bodyOptions: { parse: parseExactJson },
+      reply: { status: 200, body: CalculationAnswer },
+      errors: ["bad_request"],
+      record,
+      handle: async ({ body }) => answer(body),
+    }),
+    route({
+      method: "POST",
+      path: "/v1/tax/calculate/batch",
+      summary: "Calculate the taxes of many stays; one that fails lets the others be",
+      guard,
+      body: BatchRequest,
+      bodyOptions: { parse: parseExactJson },
+      reply: { status: 200, body: BatchReply },
+      record,
+      handle: async ({ body }) => ({ results: await Promise.all(body.calculations.map(answerOrError)) }),
+    }),
+  ];
+}
+
+/**
+ * Runs a calculation and refuses as this service does: 422 with the field at fault, or 400 with a
+ * sentence. `under` is where the calculation stands in the body, such as `calculation`.
+ * @throws ApiError
+ */
+export function refusing<T>(run: () => T, under = ""): T {
+  try {
+    return run();
+  } catch (error) {
+    if (!(error instanceof CalculationProblem)) throw error;
+    if (error.kind !== "invalid") throw new ApiError("bad_request", { detail: error.message, cause: error });
+    const path = [under, error.field ?? ""].filter((part) => part !== "").join(".");
+    throw invalidRequest("body", path, error.message);
+  }
+}
