@@ -116,8 +116,8 @@ async function deliver(
   { url, token_encrypted, metadata }: ClaimedCallback,
   result: object,
 ): Promise<string> {
-  const token = token_encrypted && encryption.open(token_encrypted, sealedFor(url));
   try {
+    const token = token_encrypted && encryption.open(token_encrypted, sealedFor(url));
     const { status } = await http.send(url, {
       method: "POST",
       headers: {

@@ -62,12 +62,16 @@ export function inputRequestRoutes({ sql, bus, now, hostedApp: guard }: RunRoute
   ];
 }
 
-/** Under the run's row lock: answers of one run follow each other. @throws ApiError bad_request with details by response */
+/**
+ * Under the run's row lock: answers of one run follow each other. The requests are locked too, or one
+ * could expire between the look and the answer. @throws ApiError bad_request with details by response
+ */
 async function answer(sql: AnySql, runId: string, answers: readonly Answer[], now: Date): Promise<void> {
   await sql`select 1 from run where id = ${runId} for update`;
   const asked = await sql<AskedRow[]>`
     select id, type, status, params, editable_params, params_schema, response_schema, response
-    from input_request where run_id = ${runId}`;
+    from input_request where run_id = ${runId}
+    order by id for update`;
   const details: Record<string, string> = {};
   for (const [index, given] of answers.entries()) {
     const at = `responses.${index}`;

@@ -11,15 +11,15 @@ import { type Route, route } from "#http/route.ts";
 import { validatorFor } from "#http/validation.ts";
 import { type CallbackRules, Callbacks, prepareCallbacks } from "./callbacks.ts";
 import { createRun } from "./run_creation.ts";
-import { type RunRouteDeps, waitForRun } from "./runs.ts";
+import { name, type RunRouteDeps, rests, waitForRun } from "./runs.ts";
 
 const Envelope = Type.Object(
   {
     input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     execution_mode: Type.Optional(oneOf(["sync", "async"])),
     callbacks: Type.Optional(Callbacks),
-    session_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-    user_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    session_id: Type.Optional(name("groups runs")),
+    user_id: Type.Optional(name("the end user")),
     metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   },
   { additionalProperties: false },
@@ -59,7 +59,11 @@ export function invocationRoutes(deps: InvocationDeps): Route[] {
           ...(idempotencyKey && { idempotencyKey: idempotencyKey.slice(0, 200) }),
         });
         if (execution_mode === "async") return Response.json({ id, status: "accepted" }, { status: 202 });
-        const run = await waitForRun(deps, app.id, id, { waitMs: deps.syncWaitMs, signal: request.signal });
+        const run = await waitForRun(deps, app.id, id, {
+          waitMs: deps.syncWaitMs,
+          until: rests,
+          signal: request.signal,
+        });
         if (run.status === "succeeded") return run.output ?? {};
         if (run.status === "failed") return failed(run.error?.message ?? "The run failed");
         if (run.status === "canceled") return failed("The run was canceled");

@@ -3,7 +3,7 @@
  * and its holder ends it with the events that belong to it.
  */
 import type { NewRunEvent, RunEvent, RunUsage } from "#contracts/run_event.ts";
-import { type AnySql, type Fragment, json } from "#store/sql.ts";
+import { type AnySql, type Fragment, json, type Sql } from "#store/sql.ts";
 import { deliverCallbacksTask } from "./run_queue.ts";
 
 export interface CanceledRuns {
@@ -21,9 +21,17 @@ export async function cancelRuns(
   now: Date,
 ): Promise<CanceledRuns> {
   const rows = await sql<
-    { id: string; status: string; last_event_id: number; usage: RunUsage | null; active_ms: number }[]
+    {
+      id: string;
+      status: string;
+      last_event_id: number;
+      usage: RunUsage | null;
+      active_ms: number;
+      cancel_reason: string | null;
+      cancel_by: string | null;
+    }[]
   >`
-    select id, status, last_event_id, usage, active_ms from run
+    select id, status, last_event_id, usage, active_ms, cancel_reason, cancel_by from run
     where ${where} and status in ('pending', 'running', 'awaiting_input')
     order by id for update`;
   const marked = rows.filter(({ status }) => status === "running").map(({ id }) => id);
@@ -35,12 +43,18 @@ export async function cancelRuns(
   for (const row of rows) {
     if (row.status === "running") continue;
     const usage = row.usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-    const canceled = { type: "run.canceled", data: { ...by, usage, duration_ms: row.active_ms } } satisfies NewRunEvent;
+    // A request that was noted before, and not followed, keeps its words.
+    const words = { ...by, ...canceledBy(row) };
+    const canceled = {
+      type: "run.canceled",
+      data: { ...words, usage, duration_ms: row.active_ms },
+    } satisfies NewRunEvent;
     const event: RunEvent = { id: row.last_event_id + 1, run_id: row.id, created_at: now.toISOString(), ...canceled };
     await sql`
       update run set status = 'canceled', ended_at = ${now}, usage = ${json(sql, usage)}, last_event_id = ${event.id},
         epoch = epoch + 1, wake_at = null, lease_until = null,
-        cancel_requested_at = ${now}, cancel_reason = ${by.reason ?? null}, cancel_by = ${by.by ?? null}
+        cancel_requested_at = coalesce(cancel_requested_at, ${now}),
+        cancel_reason = ${words.reason ?? null}, cancel_by = ${words.by ?? null}
       where id = ${row.id}`;
     await sql`
       insert into run_event (run_id, id, type, body, created_at)
@@ -53,4 +67,26 @@ export async function cancelRuns(
     ended.push(event);
   }
   return { marked, ended };
+}
+
+/**
+ * Ends runs that were marked while somebody executed them, and that nobody executes any more: their
+ * holder parked them, or gave them back, before it heard of it.
+ */
+export async function cancelMarked(sql: Sql, where: Fragment, now: Date): Promise<CanceledRuns> {
+  const marked = sql`${where} and cancel_requested_at is not null and status in ('pending', 'awaiting_input')`;
+  // Mostly there is none, and then there is nothing to lock.
+  const [one] = await sql`select 1 from run where ${marked} limit 1`;
+  if (!one) return { marked: [], ended: [] };
+  return sql.begin((transaction) => cancelRuns(transaction, marked, {}, now));
+}
+
+export function canceledBy(row: { cancel_reason: string | null; cancel_by: string | null }): {
+  reason?: string;
+  by?: string;
+} {
+  return {
+    ...(row.cancel_reason !== null && { reason: row.cancel_reason }),
+    ...(row.cancel_by !== null && { by: row.cancel_by }),
+  };
 }

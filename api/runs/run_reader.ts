@@ -5,7 +5,7 @@ import type { LoggedEvent, RunEventPage } from "#contracts/internal_runs.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { InputRequest, RunError, RunUsage, runStatuses } from "#contracts/run_event.ts";
 import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
-import type { AnySql, Fragment, Sql } from "#store/sql.ts";
+import type { AnySql, Sql } from "#store/sql.ts";
 
 const uuid = Type.String({ format: "uuid" });
 const anyObject = Type.Record(Type.String(), Type.Unknown());
@@ -52,16 +52,24 @@ export async function readRun(sql: Sql, appId: string, runId: string): Promise<R
   return run;
 }
 
-/** Events after one, ascending. Undefined for a run that does not exist. */
+/** One page's events together; a single larger one is a page of its own. */
+const pageBytesMax = 1024 * 1024;
+
+/** Events after one, ascending, as many as a page holds. Undefined for a run that does not exist. */
 export async function readEvents(
   sql: Sql,
   runId: string,
-  { after, limit, of }: { after: number; limit: number; of?: Fragment },
+  { after, limit }: { after: number; limit: number },
 ): Promise<RunEventPage | undefined> {
   // The events first: what is committed between the two statements is then behind `last_event_id`, not missing.
   const events = await sql<LoggedEvent[]>`
-    select id, type, body as json from run_event
-    where run_id = ${runId} and id > ${after} and ${of ?? sql`true`} order by id limit ${limit}`;
+    select id, type, body as json
+    from (
+      select id, type, body, sum(octet_length(body)) over (order by id) - octet_length(body) as bytes_before
+      from (
+        select id, type, body from run_event
+        where run_id = ${runId} and id > ${after} order by id limit ${limit}) next) page
+    where bytes_before < ${pageBytesMax} order by id`;
   const [run] = await sql<Omit<RunEventPage, "events">[]>`
     select status, last_event_id from run where id = ${runId}`;
   return run && { events, ...run };

@@ -12,11 +12,12 @@ export interface ExecutableRun {
   metadata: Record<string, unknown>;
   session_id: string | null;
   user_id: string | null;
-  usage: RunUsage | null;
   timeout_s: number;
   active_ms: number;
   attempt: number;
   epoch: number;
+  /** Workers that died over it since a node of it last finished. */
+  recoveries: number;
   last_event_id: number;
 }
 

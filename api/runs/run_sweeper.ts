@@ -4,7 +4,9 @@
  */
 import type { Bus } from "#bus/bus.ts";
 import type { Sql } from "#store/sql.ts";
-import { enqueueRuns, type RunControl, runControlTopic, unparkRuns } from "./run_queue.ts";
+import { cancelMarked } from "./run_cancel.ts";
+import { publishCanceled, tellHolder } from "./run_news.ts";
+import { answeredWhileParking, enqueueRuns, unparkRuns } from "./run_queue.ts";
 
 /** A pending run without a worker for this long has lost its job, or waits for a place. */
 const forgottenMs = 2000;
@@ -27,19 +29,13 @@ export async function sweepRuns(deps: { sql: Sql; bus: Bus; now(): Date }): Prom
       and status = 'running' and lease_until < ${now}
     returning id, generation`;
   await enqueueRuns(sql, orphaned);
+  publishCanceled(deps.bus, await cancelMarked(sql, sql`true`, now));
   const expired = await expireRequests(sql, now);
-  const answered = await sql<{ id: string }[]>`
-    select distinct run.id from run
-    join input_request request on request.run_id = run.id and request.status in ('resolved', 'expired')
-    join node_run on node_run.id = request.node_run_id and node_run.status = 'waiting'
-    where run.status = 'awaiting_input' limit ${batchMax}`;
+  const answered = await answeredWhileParking(sql, sql`true`);
   const due = await sql<{ id: string }[]>`
     select id from run where wake_at <= ${now} and status in ('pending', 'awaiting_input') limit ${batchMax}`;
-  await unparkRuns(sql, [...new Set([...expired, ...answered.map(({ id }) => id), ...due.map(({ id }) => id)])]);
-  for (const run_id of expired) {
-    const control: RunControl = { run_id, is: "answered" };
-    await deps.bus.publish(runControlTopic, JSON.stringify(control)).catch(() => undefined);
-  }
+  await unparkRuns(sql, [...new Set([...expired, ...answered, ...due.map(({ id }) => id)])]);
+  for (const run_id of expired) tellHolder(deps.bus, { run_id, is: "answered" });
   const forgotten = await sql<{ id: string; generation: number }[]>`
     select waiting.id, waiting.generation
     from (select distinct app_id from run where status = 'pending') app

@@ -29,7 +29,9 @@ export interface RunRouteDeps {
   syncWaitMs: number;
 }
 
-const name = (what: string) => Type.String({ minLength: 1, maxLength: 200, description: what });
+/** Columns of text hold anything but U+0000. */
+const text = { pattern: "^[^\\u0000]*$" };
+export const name = (what: string) => Type.String({ minLength: 1, maxLength: 200, description: what, ...text });
 const NewRunBody = Type.Object(
   {
     input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
@@ -76,7 +78,7 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
           return grant({ run_id: id, after: 0, types: [], events, cancel_on_disconnect });
         }
         const waitMs = body.background ? 0 : deps.syncWaitMs;
-        const run = await waitForRun(deps, app.id, id, { waitMs, signal: request.signal });
+        const run = await waitForRun(deps, app.id, id, { waitMs, until: rests, signal: request.signal });
         return Response.json({ data: run }, { status: isTerminal(run.status) && !body.background ? 200 : 202 });
       },
     }),
@@ -88,8 +90,8 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       query: {
         ...pagingQuery,
         status: Type.Optional(oneOf(runStatuses)),
-        session_id: Type.Optional(Type.String({ maxLength: 200 })),
-        user_id: Type.Optional(Type.String({ maxLength: 200 })),
+        session_id: Type.Optional(Type.String({ maxLength: 200, ...text })),
+        user_id: Type.Optional(Type.String({ maxLength: 200, ...text })),
       },
       reply: { status: 200, body: Type.Object({ data: Type.Array(Run), pagination: Pagination }) },
       handle: async ({ principal: app, query }) => {
@@ -173,7 +175,10 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       path: "/v1/runs/{run_id}/cancel",
       summary: "Cancel a run; once it is over, canceling changes nothing",
       guard,
-      body: Type.Object({ reason: Type.Optional(Type.String({ maxLength: 1000 })) }, { additionalProperties: false }),
+      body: Type.Object(
+        { reason: Type.Optional(Type.String({ maxLength: 1000, ...text })) },
+        { additionalProperties: false },
+      ),
       reply: { status: 200, body: OneRun },
       handle: async ({ principal: app, params, body, request }) => {
         await readRun(sql, app.id, params.run_id);
@@ -182,7 +187,8 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
         );
         publishCanceled(deps.bus, canceled);
         const waitMs = canceled.marked.length > 0 ? cancelWaitMs : 0;
-        return { data: await waitForRun(deps, app.id, params.run_id, { waitMs, signal: request.signal }) };
+        const until = (run: Run) => isTerminal(run.status);
+        return { data: await waitForRun(deps, app.id, params.run_id, { waitMs, until, signal: request.signal }) };
       },
     }),
   ];
@@ -240,21 +246,24 @@ function typesOf(text: string | undefined): string[] {
   throw new ApiError("bad_request", { details: { types: `Expected event types: ${unknown} is none` } });
 }
 
+/** The run is over, or goes no further without an answer. */
+export const rests = (run: Run) => isTerminal(run.status) || run.status === "awaiting_input";
+
 /**
- * The run as soon as it is over or awaits input, at the latest after `waitMs`. It listens before it
- * looks, so that nothing falls between.
+ * The run as soon as `until` holds of it, at the latest after `waitMs`. It listens before it looks, so
+ * that nothing falls between; while the bus is away it looks again now and then.
  */
 export async function waitForRun(
   { sql, bus }: Pick<RunRouteDeps, "sql" | "bus">,
   appId: string,
   runId: string,
-  { waitMs, signal }: { waitMs: number; signal: AbortSignal },
+  { waitMs, until, signal }: { waitMs: number; until(run: Run): boolean; signal: AbortSignal },
 ): Promise<Run> {
-  const rests = (run: Run) => isTerminal(run.status) || run.status === "awaiting_input";
   if (waitMs === 0) return readRun(sql, appId, runId);
   let heard: () => void = () => undefined;
-  const unsubscribe = await bus.subscribe(runTopic(runId), () => heard());
   const untilMs = performance.now() + waitMs;
+  const subscribed = bus.subscribe(runTopic(runId), () => heard()).catch(() => undefined);
+  await Promise.race([subscribed, timeout(lookAgainMs)]);
   try {
     for (;;) {
       const news = new Promise<void>((resolve) => {
@@ -262,11 +271,11 @@ export async function waitForRun(
       });
       const run = await readRun(sql, appId, runId);
       const leftMs = untilMs - performance.now();
-      if (rests(run) || leftMs <= 0 || signal.aborted) return run;
+      if (until(run) || leftMs <= 0 || signal.aborted) return run;
       await Promise.race([news, timeout(Math.min(leftMs, lookAgainMs)), aborted(signal)]);
     }
   } finally {
-    await unsubscribe();
+    void subscribed.then((unsubscribe) => unsubscribe?.()).catch(() => undefined);
   }
 }
 

@@ -27,16 +27,22 @@ export class FrameWindow {
 
   /** Takes the events that continue the window; what it has already is ignored. @returns whether one is missing in between */
   push(events: readonly LoggedEvent[]): { gap: boolean } {
-    for (const event of events) {
-      if (event.id <= this.#lastId) continue;
-      if (event.id > this.#lastId + 1) return { gap: true };
-      const frame = eventFrame(event);
+    return this.pushFrames(events.filter(({ id }) => id > this.#lastId).map(eventFrame));
+  }
+
+  /** As `push`, for events that are formatted already. */
+  pushFrames(frames: readonly EventFrame[]): { gap: boolean } {
+    let gap = false;
+    for (const frame of frames) {
+      if (frame.id <= this.#lastId) continue;
+      gap = frame.id > this.#lastId + 1;
+      if (gap) break;
       this.#frames.push(frame);
       this.#bytes += frame.bytes.length;
-      this.#lastId = event.id;
+      this.#lastId = frame.id;
     }
     this.#trim();
-    return { gap: false };
+    return { gap };
   }
 
   /** Frames after `cursor` of at most `bytesMax` bytes (one at least); undefined when the window does not reach back so far. */

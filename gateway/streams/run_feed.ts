@@ -12,7 +12,18 @@ import { type EventFrame, eventFrame } from "./sse_frame.ts";
 
 /** Below what a person or a proxy notices, above what a burst needs. */
 const joinMs = 5;
-const pageEvents = 500;
+/** Of the log in one read: few events while it is unknown how long they are, then about `pageBytes`. */
+const pageEventsFirst = 50;
+const pageEventsMax = 500;
+const pageBytes = 256 * 1024;
+
+interface LogPage {
+  frames: readonly EventFrame[];
+  /** Of the run, when the page was read. */
+  lastEventId: number;
+}
+/** After a subscription that failed: the bus was away. */
+const listenAgainMs = 2000;
 
 export interface FeedReader {
   /** There may be more to read. */
@@ -26,7 +37,13 @@ export class RunFeed {
   #window: FrameWindow;
   #unsubscribe: Promise<() => Promise<void>>;
   #filling: Promise<void> | undefined;
+  /** Reads of the log under way, by cursor: readers that come back at once share one, and its frames. */
+  readonly #pages = new Map<number, Promise<LogPage | undefined>>();
+  #pageEvents = pageEventsFirst;
+  #fillAgain = false;
   #wakeTimer: NodeJS.Timeout | NodeJS.Immediate | undefined;
+  #listenTimer: NodeJS.Timeout | undefined;
+  #closed = false;
   #wokenMs = 0;
   #heardMs = performance.now();
 
@@ -35,11 +52,22 @@ export class RunFeed {
     this.runId = runId;
     this.#deps = deps;
     this.#window = new FrameWindow(lastId);
-    this.#unsubscribe = deps.bus.subscribe(runTopic(runId), (payload) => {
+    this.#unsubscribe = this.#listen();
+  }
+
+  #listen(): Promise<() => Promise<void>> {
+    const subscribed = this.#deps.bus.subscribe(runTopic(this.runId), (payload) => {
       this.take((JSON.parse(payload) as RunEventBatch).events);
     });
-    // Without a subscription the positions that are asked for now and then bring the readers on.
-    this.#unsubscribe.catch((err: unknown) => deps.logger.warn({ err }, "a run's events are not heard"));
+    // Meanwhile the positions that are asked for now and then bring the readers on.
+    subscribed.catch((err: unknown) => {
+      this.#deps.logger.warn({ err }, "a run's events are not heard; it is tried again");
+      if (this.#closed) return;
+      this.#listenTimer = setTimeout(() => {
+        this.#unsubscribe = this.#listen();
+      }, listenAgainMs);
+    });
+    return subscribed;
   }
 
   /** Settles when what happens from now on is heard. */
@@ -66,6 +94,8 @@ export class RunFeed {
   /** The log has more than the window: reads it up to its end. */
   fill(): void {
     this.#heardMs = performance.now();
+    // What is behind the gap may have been committed after the page that is just being read.
+    this.#fillAgain = true;
     this.#filling ??= this.#readOn()
       .catch((err: unknown) => this.#deps.logger.warn({ err }, "a run's log is not read; it is tried again"))
       .finally(() => {
@@ -74,13 +104,17 @@ export class RunFeed {
   }
 
   async #readOn(): Promise<void> {
-    for (;;) {
-      const before = this.#window.lastId;
-      const page = await this.#deps.log.read(this.runId, before, pageEvents);
-      if (!page || page.events.length === 0) return;
-      this.#window.push(page.events);
-      if (this.#window.lastId > before) this.#wakeReaders();
-      if (page.events.length < pageEvents) return;
+    while (this.#fillAgain) {
+      this.#fillAgain = false;
+      for (let behind = true; behind; ) {
+        const before = this.#window.lastId;
+        // A page that is under way may have been read before what we are to find.
+        const page = await this.#readPage(before);
+        if (!page || page.frames.length === 0) break;
+        this.#window.pushFrames(page.frames);
+        if (this.#window.lastId > before) this.#wakeReaders();
+        behind = this.#window.lastId < page.lastEventId;
+      }
     }
   }
 
@@ -88,8 +122,27 @@ export class RunFeed {
   async framesAfter(cursor: number, bytesMax: number): Promise<readonly EventFrame[] | undefined> {
     const inWindow = this.#window.after(cursor, bytesMax);
     if (inWindow) return inWindow;
-    const page = await this.#deps.log.read(this.runId, cursor, pageEvents);
-    return page?.events.map(eventFrame);
+    return (await (this.#pages.get(cursor) ?? this.#readPage(cursor)))?.frames;
+  }
+
+  #readPage(cursor: number): Promise<LogPage | undefined> {
+    const reading = this.#deps.log
+      .read(this.runId, cursor, this.#pageEvents)
+      .then((page) => {
+        if (!page) return undefined;
+        const frames = page.events.map(eventFrame);
+        const bytes = frames.reduce((sum, frame) => sum + frame.bytes.length, 0);
+        if (bytes > 0) {
+          const fitting = Math.floor((pageBytes * frames.length) / bytes);
+          this.#pageEvents = Math.min(Math.max(fitting, 1), pageEventsMax);
+        }
+        return { frames, lastEventId: page.last_event_id };
+      })
+      .finally(() => {
+        if (this.#pages.get(cursor) === reading) this.#pages.delete(cursor);
+      });
+    this.#pages.set(cursor, reading);
+    return reading;
   }
 
   /** As `framesAfter`, without the log: undefined when it would be needed. */
@@ -110,6 +163,8 @@ export class RunFeed {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#listenTimer);
     clearTimeout(this.#wakeTimer as NodeJS.Timeout);
     clearImmediate(this.#wakeTimer as NodeJS.Immediate);
     const unsubscribe = await this.#unsubscribe.catch(() => undefined);

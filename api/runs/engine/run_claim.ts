@@ -6,6 +6,7 @@
 import type { WorkflowDefinition } from "#contracts/workflow.ts";
 import type { AnySql, Sql } from "#store/sql.ts";
 import { type AppPolicy, appPolicyDefault } from "../app_policy.ts";
+import { canceledBy } from "../run_cancel.ts";
 import type { ExecutableRun, NodeRunRow } from "../run_rows.ts";
 
 export const leaseMs = 9000;
@@ -17,6 +18,14 @@ export interface ClaimedRun {
   policy: AppPolicy;
   /** Checkpoint of an earlier claim; empty for a run that begins. */
   nodes: NodeRunRow[];
+  /** Somebody wants it canceled, and nobody has followed yet. */
+  canceled: { reason?: string; by?: string } | undefined;
+}
+
+interface CancelRequest {
+  cancel_requested_at: Date | null;
+  cancel_reason: string | null;
+  cancel_by: string | null;
 }
 
 /**
@@ -34,9 +43,10 @@ export async function claimRun(sql: Sql, runId: string, workerId: string, now: D
     const policy: AppPolicy = { ...appPolicyDefault, ...app.policy };
     // Claims of one app follow each other, so that two of them cannot both take its last place.
     await transaction`select pg_advisory_xact_lock(hashtextextended(${app.id}, 0))`;
-    const [run] = await transaction<ExecutableRun[]>`
+    const [claimed] = await transaction<(ExecutableRun & CancelRequest)[]>`
       update run
-      set status = 'running', epoch = epoch + 1, attempt = attempt + 1, worker_id = ${workerId}, wake_at = null,
+      set recoveries = recoveries + case when status = 'running' then 1 else 0 end,
+          status = 'running', epoch = epoch + 1, attempt = attempt + 1, worker_id = ${workerId}, wake_at = null,
           lease_until = ${leaseEnd(now)}, started_at = coalesce(started_at, ${now})
       where id = ${runId}
         and ((status = 'pending' and (wake_at is null or wake_at <= ${now})) or (status = 'running' and lease_until < ${now}))
@@ -48,24 +58,37 @@ export async function claimRun(sql: Sql, runId: string, workerId: string, now: D
             and (other.created_at, other.id) < (run.created_at, run.id)
             and other.status in ('pending', 'running', 'awaiting_input')))
       returning id, organization_id, project_id, app_id, workflow_version_id, input, metadata, session_id, user_id,
-                usage, timeout_s, active_ms, attempt, epoch, last_event_id`;
-    if (!run) return undefined;
+                timeout_s, active_ms, attempt, epoch, recoveries, last_event_id,
+                cancel_requested_at, cancel_reason, cancel_by`;
+    if (!claimed) return undefined;
+    const { cancel_requested_at, cancel_reason, cancel_by, ...run } = claimed;
+    const canceled = cancel_requested_at === null ? undefined : canceledBy({ cancel_reason, cancel_by });
     const nodes = run.attempt > 1 ? await nodesOf(transaction, run.id) : [];
-    return { run, definition: app.definition, policy, nodes };
+    return { run, definition: app.definition, policy, nodes, canceled };
   });
 }
 
-/** Renews the leases of what this worker holds. Runs that it does not hold any more are missing from the answer. */
+/**
+ * Renews the leases of what this worker holds, and notes how long each has worked: a run's time-out
+ * goes on counting over a crash. Runs that it does not hold any more are missing from the answer.
+ */
 export async function renewLeases(
   sql: Sql,
-  held: readonly { id: string; epoch: number }[],
+  held: readonly { id: string; epoch: number; activeMs: number }[],
   now: Date,
 ): Promise<ReadonlyMap<string, { cancelRequested: boolean }>> {
   if (held.length === 0) return new Map();
+  // Locked in the order of ids, as every statement over several runs does: two of them never wait for each other.
   const rows = await sql<{ id: string; cancel_requested: boolean }[]>`
-    update run set lease_until = ${leaseEnd(now)}
-    from unnest(${held.map(({ id }) => id)}::uuid[], ${held.map(({ epoch }) => epoch)}::integer[]) as held (id, epoch)
-    where run.id = held.id and run.epoch = held.epoch and run.status = 'running'
+    with held as materialized (
+      select run.id, lease.active_ms
+      from run join unnest(
+        ${held.map(({ id }) => id)}::uuid[], ${held.map(({ epoch }) => epoch)}::integer[],
+        ${held.map(({ activeMs }) => activeMs)}::double precision[]
+      ) as lease (id, epoch, active_ms) on run.id = lease.id and run.epoch = lease.epoch
+      where run.status = 'running' order by run.id for update of run)
+    update run set lease_until = ${leaseEnd(now)}, active_ms = held.active_ms
+    from held where run.id = held.id
     returning run.id, run.cancel_requested_at is not null as cancel_requested`;
   return new Map(rows.map((row) => [row.id, { cancelRequested: row.cancel_requested }]));
 }
@@ -77,27 +100,4 @@ function leaseEnd(now: Date): Date {
 async function nodesOf(sql: AnySql, runId: string): Promise<NodeRunRow[]> {
   return sql<NodeRunRow[]>`
     select id, node_id, attempt, status, output, error, usage, handle, wake_at from node_run where run_id = ${runId}`;
-}
-
-export interface ResolvedInput {
-  id: string;
-  node_id: string;
-  status: "resolved" | "expired";
-  params: Record<string, unknown>;
-  response: {
-    decision?: "approve" | "reject" | "respond";
-    params?: Record<string, unknown>;
-    feedback?: unknown;
-    comment?: string;
-    responded_by?: string;
-  } | null;
-}
-
-/** Answers that came for nodes which still wait. */
-export async function resolvedInputs(sql: Sql, runId: string): Promise<ResolvedInput[]> {
-  return sql<ResolvedInput[]>`
-    select request.id, request.node_id, request.status, request.params, request.response
-    from input_request request join node_run on node_run.id = request.node_run_id
-    where request.run_id = ${runId} and request.status in ('resolved', 'expired') and node_run.status = 'waiting'
-    order by request.resolved_at, request.id`;
 }

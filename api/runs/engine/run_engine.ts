@@ -4,11 +4,14 @@
  */
 import type { Bus } from "#bus/bus.ts";
 import type { Logger } from "#http/logger.ts";
-import type { Sql } from "#store/sql.ts";
-import { enqueueRuns, type RunControl, runControlTopic } from "../run_queue.ts";
+import type { Fragment, Sql } from "#store/sql.ts";
+import { canceledBy, cancelMarked } from "../run_cancel.ts";
+import { publishCanceled } from "../run_news.ts";
+import { answeredWhileParking, enqueueRuns, type RunControl, runControlTopic, unparkRuns } from "../run_queue.ts";
+import { openInputRequests } from "./input_answers.ts";
 import type { NodeDeps } from "./node_kind.ts";
 import { createRecorder } from "./recorder.ts";
-import { type ClaimedRun, claimRun, leaseRenewalMs, renewLeases, resolvedInputs } from "./run_claim.ts";
+import { type ClaimedRun, claimRun, leaseRenewalMs, renewLeases } from "./run_claim.ts";
 import { type ExecutingRun, executeRun } from "./run_executor.ts";
 
 /** Runs that one worker executes at once; what is over stays pending for it or for others. */
@@ -53,15 +56,16 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
     if (stopping || executing.has(runId) || executing.size >= runsMax) return;
     const claimed = await claimRun(sql, runId, deps.workerId, deps.now());
     if (!claimed) return noteStarved(runId);
+    if (stopping) return giveBack(sql, [{ id: runId, epoch: claimed.run.epoch }]);
     const held: { run?: ExecutingRun } = {};
     const writer = recorder.open(claimed.run, () => held.run?.stop("lost"));
     const run = executeRun(claimed, writer, {
       nodeDeps: deps.nodeDeps,
-      resolvedInputs: (id) => resolvedInputs(sql, id),
+      inputRequests: (id) => openInputRequests(sql, id),
       now: deps.now,
       newId: deps.newId,
       workerId: deps.workerId,
-      onInternalError: (err, at) => logger.error({ err, ...at }, "node failed"),
+      onInternalError: (err, at) => logger.error({ err, ...at }, "a run's step failed"),
     });
     held.run = run;
     executing.set(runId, { claimed, run });
@@ -79,14 +83,9 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
     if (row) starved.add(row.app_id);
   }
 
-  /** An answer may have come between the last look and the parking; and others may have waited for this one's place. */
+  /** Others may have waited for this one's place. */
   async function wakeNext({ run }: ClaimedRun): Promise<void> {
-    const answered = await sql<{ id: string; generation: number }[]>`
-      update run set status = 'pending', generation = generation + 1
-      where id = ${run.id} and status = 'awaiting_input' and exists (
-        select 1 from input_request request join node_run on node_run.id = request.node_run_id
-        where request.run_id = run.id and request.status in ('resolved', 'expired') and node_run.status = 'waiting')
-      returning id, generation`;
+    await followUp(sql`id = ${run.id}`);
     const ofSession = run.session_id === null ? sql`false` : sql`session_id = ${run.session_id}`;
     const isStarved = starved.delete(run.app_id);
     const waiting =
@@ -96,11 +95,22 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
             select id, generation from run
             where app_id = ${run.app_id} and status = 'pending' and wake_at is null and (${ofSession} or ${isStarved})
             order by created_at limit ${wokenAtOnce}`;
-    await enqueueRuns(sql, [...answered, ...waiting]);
+    await enqueueRuns(sql, waiting);
+  }
+
+  /** What came for runs while they were being parked or given back: nobody else heard it. */
+  async function followUp(runs: Fragment): Promise<void> {
+    publishCanceled(bus, await cancelMarked(sql, runs, deps.now()));
+    await unparkRuns(sql, await answeredWhileParking(sql, runs));
   }
 
   async function renew(): Promise<void> {
-    const held = [...executing].map(([id, { claimed, run }]) => ({ id, epoch: claimed.run.epoch, run }));
+    const held = [...executing].map(([id, { claimed, run }]) => ({
+      id,
+      epoch: claimed.run.epoch,
+      activeMs: run.activeMs(),
+      run,
+    }));
     const renewed = await renewLeases(sql, held, deps.now());
     for (const { id, run } of held) {
       const lease = renewed.get(id);
@@ -114,10 +124,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
   async function cancel(runId: string): Promise<void> {
     const [row] = await sql<{ cancel_reason: string | null; cancel_by: string | null }[]>`
       select cancel_reason, cancel_by from run where id = ${runId} and cancel_requested_at is not null`;
-    if (!row) return;
-    const reason = row.cancel_reason === null ? {} : { reason: row.cancel_reason };
-    const by = row.cancel_by === null ? {} : { by: row.cancel_by };
-    executing.get(runId)?.run.stop("canceled", { ...reason, ...by });
+    if (row) executing.get(runId)?.run.stop("canceled", canceledBy(row));
   }
 
   const unsubscribe = await bus.subscribe(runControlTopic, (payload) => {
@@ -141,13 +148,14 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
     async stop() {
       stopping = true;
       clearInterval(timer);
-      await unsubscribe();
+      await unsubscribe().catch(onError("still subscribed"));
       await renewing;
       const held = [...executing].map(([id, { claimed, run }]) => ({ id, epoch: claimed.run.epoch, run }));
       for (const { run } of held) run.stop("shutdown");
       await Promise.all(held.map(({ run }) => run.done.catch(() => undefined)));
       await recorder.close();
       await giveBack(sql, held);
+      await followUp(sql`id = any (${held.map(({ id }) => id)}::uuid[])`);
     },
   };
 }
@@ -157,9 +165,13 @@ async function giveBack(sql: Sql, held: readonly { id: string; epoch: number }[]
   if (held.length === 0) return;
   await sql.begin(async (transaction) => {
     const runs = await transaction<{ id: string; generation: number }[]>`
+      with held as materialized (
+        select run.id from run
+        join unnest(${held.map(({ id }) => id)}::uuid[], ${held.map(({ epoch }) => epoch)}::integer[]) as lease (id, epoch)
+          on run.id = lease.id and run.epoch = lease.epoch
+        where run.status = 'running' order by run.id for update of run)
       update run set status = 'pending', lease_until = null, generation = generation + 1
-      from unnest(${held.map(({ id }) => id)}::uuid[], ${held.map(({ epoch }) => epoch)}::integer[]) as held (id, epoch)
-      where run.id = held.id and run.epoch = held.epoch and run.status = 'running'
+      from held where run.id = held.id
       returning run.id, run.generation`;
     await enqueueRuns(transaction, runs);
   });

@@ -8,9 +8,9 @@ import { createGuardedHttp } from "#outbound/guarded_http.ts";
 import type { LanguageModel } from "#outbound/models/language_model.ts";
 import { appPolicyDefault } from "../app_policy.ts";
 import type { NodeRunRow, RunOutcome } from "../run_rows.ts";
+import type { AskedInput, InputRequestRow } from "./input_answers.ts";
 import { NodeError } from "./node_kind.ts";
-import type { AskedInput, RunWriter } from "./recorder.ts";
-import type { ResolvedInput } from "./run_claim.ts";
+import type { RunWriter } from "./recorder.ts";
 import { executeRun } from "./run_executor.ts";
 
 const input = { id: "in", type: "input" };
@@ -22,7 +22,7 @@ function life(definition: Omit<WorkflowDefinition, "schema_version">, models: La
   const events: NewRunEvent[] = [];
   const nodes = new Map<string, NodeRunRow>();
   const asked: AskedInput[] = [];
-  const answers: ResolvedInput[] = [];
+  const requests: InputRequestRow[] = [];
   let outcome: RunOutcome | undefined;
   let claims = 0;
   let offsetMs = 0;
@@ -36,7 +36,14 @@ function life(definition: Omit<WorkflowDefinition, "schema_version">, models: La
       events.push(structuredClone(event));
     },
     saveNode: (row) => nodes.set(row.node_id, structuredClone(row)),
-    ask: (question) => asked.push(question),
+    ask(question) {
+      asked.push(question);
+      const { id, nodeId, question: of } = question;
+      requests.push({ id, node_id: nodeId, status: "pending", taken: false, params: of.params, response: null });
+    },
+    takeAnswer(id) {
+      Object.assign(requests.find((request) => request.id === id) ?? {}, { taken: true });
+    },
     leave: (left) => {
       outcome = left;
     },
@@ -58,16 +65,17 @@ function life(definition: Omit<WorkflowDefinition, "schema_version">, models: La
           metadata: {},
           session_id: null,
           user_id: null,
-          usage: null,
           timeout_s: 60,
           active_ms: 0,
           attempt: claims,
           epoch: claims,
+          recoveries: 0,
           last_event_id: 1,
         },
         definition: { schema_version: 1, ...definition },
         policy: appPolicyDefault,
         nodes: [...nodes.values()],
+        canceled: undefined,
       },
       writer,
       {
@@ -77,7 +85,8 @@ function life(definition: Omit<WorkflowDefinition, "schema_version">, models: La
           callMcpTool: async () => assert.fail("no MCP tool is expected"),
           now,
         }),
-        resolvedInputs: async () => answers.filter(({ node_id }) => nodes.get(node_id)?.status === "waiting"),
+        inputRequests: async () =>
+          requests.filter(({ node_id }) => ["running", "waiting"].includes(nodes.get(node_id)?.status ?? "")),
         now,
         newId: () => crypto.randomUUID(),
         workerId: "w1",
@@ -92,10 +101,9 @@ function life(definition: Omit<WorkflowDefinition, "schema_version">, models: La
       await claim().done;
       return outcome;
     },
-    answer: (response: NonNullable<ResolvedInput["response"]>) => {
-      const last = asked.at(-1);
-      assert.ok(last);
-      answers.push({ id: last.id, node_id: last.nodeId, status: "resolved", params: last.question.params, response });
+    /** Answers the newest request. */
+    answer: (response: NonNullable<InputRequestRow["response"]>) => {
+      Object.assign(requests.at(-1) ?? {}, { status: "resolved", response });
     },
     types: () => events.map(({ type, node_id }) => (node_id ? `${type} ${node_id}` : type)),
     events,

@@ -3,40 +3,34 @@
  * What to do next is `nextSteps`' decision; this file has the effects: it starts nodes, keeps their
  * states, tries failed ones again and notes everything with the run's writer.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import type { NewRunEvent, RunError, RunUsage } from "#contracts/run_event.ts";
-import { runLimits } from "#contracts/run_event.ts";
 import { defaultHandle, type WorkflowNode } from "#contracts/workflow.ts";
-import { resolveValue } from "../references.ts";
 import type { NodeRunRow } from "../run_rows.ts";
 import { type Graph, graphOf } from "../workflow_graph.ts";
-import { isNodeKind } from "../workflow_rules.ts";
-import {
-  type ExecuteNode,
-  type InputAnswer,
-  type NodeDeps,
-  NodeError,
-  type NodeResult,
-  type RunContext,
-} from "./node_kind.ts";
-import { executors } from "./node_kinds.ts";
+import { answerOf, type InputRequestRow, requestedData, resolvedData } from "./input_answers.ts";
+import { type InputAnswer, type NodeDeps, NodeError, type NodeResult, type RunContext } from "./node_kind.ts";
+import { resolveInputs, runNode, sizeProblem } from "./node_runner.ts";
 import type { RunWriter } from "./recorder.ts";
-import type { ClaimedRun, ResolvedInput } from "./run_claim.ts";
+import type { ClaimedRun } from "./run_claim.ts";
 import { handlesError, type NodeState, nextSteps } from "./stepper.ts";
 
 /** A wait up to this long keeps the run in memory; a longer one parks it. */
 const shortWaitMs = 2000;
 const retryBackoffMsDefault = 500;
 const retryBackoffMsMax = 60_000;
-const reachesOut: ReadonlySet<string> = new Set(["http", "tool", "llm"]);
+/** Workers may die; but a run over which so many died in a row is what kills them. */
+const recoveriesMax = 10;
+/** Longest time-out of a JavaScript timer. */
+const timerMsMax = 2 ** 31 - 1;
 
 export interface ExecutorDeps {
   nodeDeps(claimed: ClaimedRun): NodeDeps;
-  resolvedInputs(runId: string): Promise<ResolvedInput[]>;
+  /** Requests of nodes that have not finished. */
+  inputRequests(runId: string): Promise<InputRequestRow[]>;
   now(): Date;
   newId(): string;
   workerId: string;
-  onInternalError(error: unknown, at: { run_id: string; node_id: string }): void;
+  onInternalError(error: unknown, at: { run_id: string; node_id?: string }): void;
 }
 
 /** Why a run is stopped from outside. */
@@ -48,6 +42,8 @@ export interface ExecutingRun {
   stop(reason: StopReason, by?: { reason?: string; by?: string }): void;
   /** Somebody answered: look for it. */
   lookForAnswers(): void;
+  /** Milliseconds that the run has worked, earlier claims included. */
+  activeMs(): number;
 }
 
 interface Active {
@@ -65,6 +61,7 @@ export function executeRun(claimed: ClaimedRun, writer: RunWriter, deps: Executo
     done: execution.execute(),
     stop: (reason, by) => execution.stop(reason, by),
     lookForAnswers: () => execution.wake(),
+    activeMs: () => execution.activeMs(),
   };
 }
 
@@ -76,14 +73,20 @@ class RunExecution {
   private readonly graph: Graph;
   private readonly states = new Map<string, NodeState>();
   private readonly active = new Map<string, Active>();
+  /** Answers that nodes which still work were given: one that is tried again asks no second time. */
+  private readonly answers = new Map<string, InputAnswer>();
+  /** Pending requests by node. */
+  private readonly asked = new Map<string, string>();
   private readonly context: RunContext;
-  private readonly usage: RunUsage;
+  private readonly usage: RunUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
   private readonly streamed: ReadonlySet<string>;
   private readonly abort = new AbortController();
+  private readonly timers = new Set<NodeJS.Timeout>();
   private readonly findings: Finding[] = [];
   private readonly claimedMs: number;
   private wakeUp: () => void = () => undefined;
   private woken = false;
+  private left = false;
   private stopped: { reason: StopReason; by?: { reason?: string; by?: string } } | undefined;
 
   constructor(claimed: ClaimedRun, writer: RunWriter, deps: ExecutorDeps) {
@@ -94,7 +97,7 @@ class RunExecution {
     this.nodeDeps = deps.nodeDeps(claimed);
     this.graph = graphOf(definition);
     this.claimedMs = deps.now().getTime();
-    this.usage = run.usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+    if (claimed.canceled) this.stopped = { reason: "canceled", by: claimed.canceled };
     this.streamed = new Set(
       definition.nodes.flatMap(({ type, config }) =>
         type === "output" && config?.stream_from ? [String(config.stream_from)] : [],
@@ -113,9 +116,7 @@ class RunExecution {
   }
 
   async execute(): Promise<void> {
-    const { run } = this.claimed;
-    const leftMs = run.timeout_s * 1000 - run.active_ms;
-    const timer = setTimeout(() => this.stop("timeout"), Math.max(0, Math.min(leftMs, 2 ** 31 - 1)));
+    this.armTimeout();
     try {
       await this.begin();
       while (!this.isLeft()) {
@@ -124,13 +125,14 @@ class RunExecution {
       }
       await this.writer.flush();
     } finally {
-      clearTimeout(timer);
+      this.clearTimers();
       this.abort.abort();
     }
   }
 
   stop(reason: StopReason, by?: { reason?: string; by?: string }): void {
     this.stopped ??= { reason, ...(by && { by }) };
+    this.clearTimers();
     this.abort.abort();
     this.wake();
   }
@@ -140,7 +142,10 @@ class RunExecution {
     this.wakeUp();
   }
 
-  private left = false;
+  activeMs(): number {
+    return this.claimed.run.active_ms + this.deps.now().getTime() - this.claimedMs;
+  }
+
   private isLeft(): boolean {
     return this.left || this.stopped?.reason === "lost" || this.stopped?.reason === "shutdown";
   }
@@ -148,34 +153,40 @@ class RunExecution {
   /** The first step: restores the checkpoint of a run that was begun before. */
   private async begin(): Promise<void> {
     const { run, nodes } = this.claimed;
-    const isParkedBefore = nodes.some(({ status }) => status === "waiting");
+    for (const row of nodes) this.restore(row);
+    if (this.stopped) {
+      this.leaveStopped();
+      return;
+    }
+    if (run.recoveries > recoveriesMax) {
+      const message = `The run was given up: its worker ended ${run.recoveries} times in a row`;
+      this.end({ status: "failed", error: { code: "worker_lost", message } });
+      return;
+    }
     const recovered = nodes.some(({ status }) => status === "running");
-    if (run.attempt === 1 || recovered || !isParkedBefore) {
+    const wasParked = !recovered && nodes.some(({ status }) => status === "waiting");
+    if (!wasParked) {
       this.append({
         type: "run.started",
         data: { attempt: run.attempt, worker: this.deps.workerId, ...(recovered && { recovered: true as const }) },
       });
     }
-    for (const row of nodes) this.restore(row);
-    if (isParkedBefore) await this.takeAnswers(true);
-    for (const { row, waitsFor } of this.active.values()) {
-      if (waitsFor !== "moment" || !row.wake_at) continue;
+    const unfinished = [...this.active.values()];
+    if (unfinished.length > 0 && (await this.takeAnswers()) > 0 && wasParked) {
+      this.append({ type: "run.resumed", data: {} });
+    }
+    if (this.stopped) return;
+    for (const { row, waitsFor } of unfinished) {
       const node = this.nodeOf(row.node_id);
       // A parked retry is tried again, a parked delay is over; one that is not due yet sleeps on.
-      if (row.wake_at <= this.deps.now()) this.work(node, row, { woken: row.error === null });
-      else this.sleepUntil(node, row, row.wake_at, row.error === null);
-    }
-    for (const { row, waitsFor } of [...this.active.values()]) {
-      if (waitsFor === undefined && row.status === "running" && !this.started.has(row.node_id)) {
-        this.work(this.nodeOf(row.node_id), { ...row, attempt: row.attempt + (recovered ? 1 : 0) });
-      }
+      if (waitsFor === "moment" && row.wake_at) this.sleepUntil(node, row, row.wake_at, row.error === null);
+      if (waitsFor === undefined) this.work(node, { ...row, attempt: row.attempt + 1 });
     }
     this.step();
   }
 
-  private readonly started = new Set<string>();
-
   private restore(row: NodeRunRow): void {
+    if (row.usage) this.addUsage(row.usage);
     switch (row.status) {
       case "succeeded":
         this.context.nodes[row.node_id] = { output: row.output };
@@ -210,7 +221,9 @@ class RunExecution {
       return;
     }
     for (const finding of this.findings.splice(0)) this.take(finding);
-    if (woken) await this.takeAnswers(false);
+    const waits = [...this.active.values()].some(({ waitsFor }) => waitsFor === "input");
+    // An answer that is not read now is read at the next beat, or found when the run is parked.
+    if (woken && waits) await this.takeAnswers().catch((error: unknown) => this.report(error));
     this.step();
   }
 
@@ -233,12 +246,12 @@ class RunExecution {
     const duration_ms = this.deps.now().getTime() - startedMs;
     const { output, handle, usage } = result;
     if (usage) this.addUsage(usage);
-    const logged = this.claimed.policy.log_io ? { output } : {};
-    const tooLarge = sizeProblem(output);
+    const tooLarge = sizeProblem(output, "output_too_large", "an output");
     if (tooLarge) {
-      this.fail(node, row, tooLarge);
+      this.fail(node, { ...row, usage: usage ?? null }, { ...tooLarge, node_id: node.id });
       return;
     }
+    const logged = this.claimed.policy.log_io ? { output } : {};
     this.finish(node, {
       ...row,
       status: "succeeded",
@@ -282,109 +295,92 @@ class RunExecution {
   }
 
   private askFor(node: WorkflowNode, row: NodeRunRow, { question }: Extract<NodeResult, { is: "asking" }>): void {
-    const id = this.deps.newId();
     const { timeout_s } = question;
-    const expiresAt = timeout_s === undefined ? undefined : new Date(this.deps.now().getTime() + timeout_s * 1000);
-    this.park(node, { ...row, status: "waiting", wake_at: null }, "input");
-    const onTimeout = String(node.config?.on_timeout ?? "reject");
-    this.writer.ask({ id, nodeRunId: row.id, nodeId: node.id, question, onTimeout, expiresAt });
-    const { type, prompt, params, editable_params, response_schema } = question;
-    this.append({
-      type: "input.requested",
-      ...this.of(row),
-      data: {
-        id,
-        type,
-        prompt,
-        params,
-        editable_params,
-        node_id: node.id,
-        allowed_decisions: type === "approval_request" ? ["approve", "reject"] : ["respond"],
-        ...(expiresAt && { expires_at: expiresAt.toISOString() }),
-        ...(response_schema && { response_schema }),
-      },
-    });
-  }
-
-  /** @param woken the node goes on after its own delay; false: it is tried again */
-  private sleepUntil(node: WorkflowNode, row: NodeRunRow, until: Date, woken: boolean): void {
-    const leftMs = until.getTime() - this.deps.now().getTime();
-    if (leftMs > shortWaitMs) {
-      this.park(node, { ...row, status: "waiting", wake_at: until }, "moment");
+    const asked = {
+      id: this.deps.newId(),
+      nodeRunId: row.id,
+      nodeId: node.id,
+      question,
+      onTimeout: String(node.config?.on_timeout ?? "reject"),
+      expiresAt: timeout_s === undefined ? undefined : new Date(this.deps.now().getTime() + timeout_s * 1000),
+    };
+    const data = requestedData(asked);
+    const tooLarge = sizeProblem(data, "event_too_large", "a request for input");
+    if (tooLarge) {
+      this.fail(node, row, { ...tooLarge, node_id: node.id });
       return;
     }
-    const waiting = { ...row, status: "running" as const, wake_at: null };
-    this.active.set(node.id, { row: waiting, waitsFor: undefined });
-    this.states.set(node.id, { is: "running" });
-    this.writer.saveNode(waiting);
-    this.started.add(node.id);
-    sleep(Math.max(0, leftMs), undefined, { signal: this.abort.signal }).then(
-      () => this.work(node, waiting, { woken }),
-      () => undefined,
-    );
+    const waiting: NodeRunRow = { ...row, status: "waiting", wake_at: null };
+    this.suspend(node, waiting, "input");
+    this.asked.set(node.id, asked.id);
+    this.writer.ask(asked);
+    this.append({ type: "input.requested", ...this.of(row), data });
   }
 
-  private park(node: WorkflowNode, row: NodeRunRow, waitsFor: "input" | "moment"): void {
+  /**
+   * A long wait is one that the run can be parked for; in memory it ends by a timer all the same, as
+   * other branches may go on for longer.
+   * @param woken the node goes on after its own delay; false: it is tried again
+   */
+  private sleepUntil(node: WorkflowNode, row: NodeRunRow, until: Date, woken: boolean): void {
+    const leftMs = Math.max(0, until.getTime() - this.deps.now().getTime());
+    const isLong = leftMs > shortWaitMs;
+    const waiting: NodeRunRow = isLong
+      ? { ...row, status: "waiting", wake_at: until }
+      : { ...row, status: "running", wake_at: null };
+    this.suspend(node, waiting, isLong ? "moment" : undefined);
+    this.after(leftMs, () => this.work(node, waiting, { woken }));
+  }
+
+  private suspend(node: WorkflowNode, row: NodeRunRow, waitsFor: Active["waitsFor"]): void {
     this.active.set(node.id, { row, waitsFor });
-    this.states.set(node.id, { is: "waiting" });
+    this.states.set(node.id, { is: waitsFor ? "waiting" : "running" });
     this.writer.saveNode(row);
   }
 
   private finish(node: WorkflowNode, row: NodeRunRow): void {
     this.active.delete(node.id);
+    this.answers.delete(node.id);
+    this.asked.delete(node.id);
     this.writer.saveNode(row);
   }
 
-  /** Hands answers to the nodes that asked. @param parked whether the run was taken up again for them */
-  private async takeAnswers(parked: boolean): Promise<void> {
-    const waiting = [...this.active.values()].some(({ waitsFor }) => waitsFor === "input");
-    if (!waiting) return;
-    const answers = await this.deps.resolvedInputs(this.claimed.run.id);
+  /** Hands answers to the nodes that asked. @returns how many went on with one */
+  private async takeAnswers(): Promise<number> {
+    const requests = await this.deps.inputRequests(this.claimed.run.id);
+    if (this.stopped) return 0;
     let taken = 0;
-    for (const answer of answers) {
-      const entry = this.active.get(answer.node_id);
-      if (entry?.waitsFor !== "input") continue;
-      taken += 1;
-      this.takeAnswer(entry.row, answer);
+    for (const request of requests) {
+      const entry = this.active.get(request.node_id);
+      if (!entry) continue;
+      if (request.status === "pending") this.asked.set(request.node_id, request.id);
+      else if (request.taken) this.answers.set(request.node_id, answerOf(request));
+      else if (entry.waitsFor === "input") {
+        taken += 1;
+        this.takeAnswer(entry.row, request);
+      }
     }
-    if (parked && taken > 0) this.append({ type: "run.resumed", data: {} });
+    return taken;
   }
 
-  private takeAnswer(row: NodeRunRow, { id, status, params, response }: ResolvedInput): void {
-    const decision = status === "expired" ? "expired" : (response?.decision ?? "approve");
-    const { comment, responded_by, feedback } = response ?? {};
-    const changed = response?.params ?? {};
-    this.append({
-      type: "input.resolved",
-      ...this.of(row),
-      data: {
-        input_request_id: id,
-        decision,
-        changed_params: Object.keys(changed),
-        ...(responded_by !== undefined && { responded_by }),
-        ...(comment !== undefined && { comment }),
-      },
-    });
-    const answer: InputAnswer = {
-      decision,
-      params: { ...params, ...changed },
-      ...(feedback !== undefined && { feedback }),
-      ...(comment !== undefined && { comment }),
-      ...(responded_by !== undefined && { responded_by }),
-    };
-    this.work(this.nodeOf(row.node_id), row, { answer });
+  private takeAnswer(row: NodeRunRow, request: InputRequestRow): void {
+    this.asked.delete(row.node_id);
+    this.answers.set(row.node_id, answerOf(request));
+    this.writer.takeAnswer(request.id);
+    this.append({ type: "input.resolved", ...this.of(row), data: resolvedData(request) });
+    this.work(this.nodeOf(row.node_id), row, { answered: true });
   }
 
   /** Starts and skips what is due; ends or parks the run when nothing works any more. */
   private step(): void {
-    if (this.isLeft()) return;
+    if (this.left || this.stopped) return;
     const { start, skip, done, failedNode } = nextSteps(this.graph, this.states);
     if (failedNode !== undefined) {
       this.leaveFailed(failedNode);
       return;
     }
     for (const id of skip) this.skip(id);
-    for (const id of start) this.start(this.nodeOf(id));
+    for (const id of start) this.work(this.nodeOf(id), this.newRow(id, "running"));
     if (done) {
       this.leaveSucceeded();
       return;
@@ -400,79 +396,44 @@ class RunExecution {
     this.append({ type: "node.skipped", ...this.of(row), data: { reason: "No branch leads to this node" } });
   }
 
-  private start(node: WorkflowNode): void {
-    const row = this.newRow(node.id, "running");
-    this.writer.saveNode(row);
-    this.work(node, row);
-  }
-
   private newRow(nodeId: string, status: NodeRunRow["status"]): NodeRunRow {
-    const id = this.deps.newId();
-    return {
-      id,
-      node_id: nodeId,
-      attempt: 1,
-      status,
-      output: null,
-      error: null,
-      usage: null,
-      handle: null,
-      wake_at: null,
-    };
+    const nothing = { output: null, error: null, usage: null, handle: null, wake_at: null };
+    return { id: this.deps.newId(), node_id: nodeId, attempt: 1, status, ...nothing };
   }
 
-  /** Executes the node in the background; what comes of it is a finding. */
-  private work(node: WorkflowNode, row: NodeRunRow, from: { answer?: InputAnswer; woken?: boolean } = {}): void {
+  /** Executes the node in the background; what comes of it is a finding. One that goes on is not announced again. */
+  private work(node: WorkflowNode, row: NodeRunRow, goesOn: { answered?: boolean; woken?: boolean } = {}): void {
     const running: NodeRunRow = { ...row, status: "running", wake_at: null };
     const startedMs = this.deps.now().getTime();
-    this.active.set(node.id, { row: running, waitsFor: undefined });
-    this.states.set(node.id, { is: "running" });
-    this.started.add(node.id);
+    this.suspend(node, running, undefined);
     const inputs = resolveInputs(node, this.context);
-    if (!from.answer && !from.woken) {
-      const input = this.claimed.policy.log_io ? { input: inputs } : {};
-      const named = node.name === undefined ? {} : { name: node.name };
-      this.append({ type: "node.started", ...this.of(running), data: { type: node.type, ...named, ...input } });
-    }
-    this.run(node, running, inputs, from).then(
+    if (!goesOn.answered && !goesOn.woken) this.announce(node, running, inputs);
+    const streams = (node.config?.stream ?? true) !== false && (this.streamed.size === 0 || this.streamed.has(node.id));
+    runNode(node, {
+      inputs,
+      context: this.context,
+      nodeRunId: row.id,
+      streams,
+      answer: this.answers.get(node.id),
+      woken: goesOn.woken ?? false,
+      emit: (event) => this.append({ ...event, ...this.of(running) } as NewRunEvent),
+      recorded: () => this.writer.flush(),
+      deps: this.nodeDeps,
+      signal: this.abort.signal,
+    }).then(
       (result) => this.find({ node, result, startedMs }),
       (error: unknown) => this.find({ node, error }),
     );
   }
 
-  private async run(
-    node: WorkflowNode,
-    row: NodeRunRow,
-    inputs: Record<string, unknown>,
-    { answer, woken = false }: { answer?: InputAnswer; woken?: boolean },
-  ): Promise<NodeResult> {
-    if (!isNodeKind(node.type)) throw new NodeError("unknown_node", `There is no node kind ${node.type}`);
-    const timeout = node.timeout_s === undefined ? undefined : AbortSignal.timeout(node.timeout_s * 1000);
-    const signal = timeout ? AbortSignal.any([this.abort.signal, timeout]) : this.abort.signal;
-    // What reaches out is named by its node run: the name must outlive a crash before anybody hears it.
-    if (reachesOut.has(node.type)) await this.writer.flush();
-    const execute = executors[node.type] as ExecuteNode<typeof node.type>;
-    const streams = (node.config?.stream ?? true) !== false && (this.streamed.size === 0 || this.streamed.has(node.id));
-    const working = execute({
-      config: (node.config ?? {}) as never,
-      inputs,
-      context: this.context,
-      nodeRunId: row.id,
-      streams,
-      answer,
-      woken,
-      emit: (event) => {
-        if (!signal.aborted) this.append({ ...event, ...this.of(row) } as NewRunEvent);
-      },
-      deps: this.nodeDeps,
-      signal,
-    });
-    try {
-      return await Promise.race([working, abortOf(signal)]);
-    } catch (cause) {
-      if (!timeout?.aborted) throw cause;
-      throw new NodeError("node_timeout", `The node took longer than ${node.timeout_s} s`, { cause, retryable: true });
-    }
+  private announce(node: WorkflowNode, row: NodeRunRow, inputs: Record<string, unknown>): void {
+    const isLogged = this.claimed.policy.log_io && !sizeProblem(inputs, "event_too_large", "an event");
+    const data = {
+      type: node.type,
+      ...(node.name !== undefined && { name: node.name }),
+      ...(isLogged && { input: inputs }),
+    };
+    this.append({ type: "node.started", ...this.of(row), data });
   }
 
   private find(finding: Finding): void {
@@ -485,12 +446,9 @@ class RunExecution {
       .filter(({ id, type }) => type === "output" && this.states.get(id)?.is === "succeeded")
       .map(({ id }) => this.context.nodes[id]?.output);
     const output: Record<string, unknown> = Object.assign({}, ...outputs);
-    const tooLarge = sizeProblem(output);
-    if (tooLarge) {
-      this.end({ status: "failed", error: tooLarge });
-      return;
-    }
-    this.end({ status: "succeeded", output });
+    const tooLarge = sizeProblem(output, "output_too_large", "an output");
+    if (tooLarge) this.end({ status: "failed", error: tooLarge });
+    else this.end({ status: "succeeded", output });
   }
 
   private leaveFailed(nodeId: string): void {
@@ -516,7 +474,7 @@ class RunExecution {
   ): void {
     this.abort.abort();
     const { usage } = this;
-    const duration_ms = this.claimed.run.active_ms + this.activeMs();
+    const duration_ms = this.activeMs();
     if (outcome.status === "succeeded") {
       this.append({ type: "run.succeeded", data: { output: outcome.output, usage, duration_ms } });
     } else if (outcome.status === "failed") {
@@ -534,17 +492,14 @@ class RunExecution {
     );
     const wakeAt = moments.length > 0 ? new Date(Math.min(...moments)) : undefined;
     const asks = waiting.some(({ waitsFor }) => waitsFor === "input");
-    if (asks) this.append({ type: "run.awaiting_input", data: { input_request_ids: [] } });
+    if (asks) this.append({ type: "run.awaiting_input", data: { input_request_ids: [...this.asked.values()] } });
     this.leave({ status: asks ? "awaiting_input" : "pending", usage: this.usage, wakeAt });
   }
 
   private leave(outcome: Parameters<RunWriter["leave"]>[0]): void {
     this.left = true;
-    this.writer.leave(outcome, this.claimed.run.active_ms + this.activeMs());
-  }
-
-  private activeMs(): number {
-    return this.deps.now().getTime() - this.claimedMs;
+    this.clearTimers();
+    this.writer.leave(outcome, this.activeMs());
   }
 
   private append(event: NewRunEvent): void {
@@ -570,32 +525,35 @@ class RunExecution {
 
   private errorOf(node: WorkflowNode, cause: unknown): RunError {
     if (cause instanceof NodeError) return { code: cause.code, message: cause.message, node_id: node.id };
-    this.deps.onInternalError(cause, { run_id: this.claimed.run.id, node_id: node.id });
+    this.report(cause, node.id);
     return { code: "internal_error", message: "The node failed", node_id: node.id };
   }
-}
 
-function resolveInputs(node: WorkflowNode, context: RunContext): Record<string, unknown> {
-  const entries = Object.entries(node.inputs ?? {}).map(([name, value]) => [
-    name,
-    resolveValue(value, context) ?? null,
-  ]);
-  return Object.fromEntries(entries);
-}
+  private report(error: unknown, nodeId?: string): void {
+    this.deps.onInternalError(error, { run_id: this.claimed.run.id, ...(nodeId !== undefined && { node_id: nodeId }) });
+  }
 
-/** An output is part of events and of the checkpoint: it is bounded like them. */
-function sizeProblem(output: unknown): RunError | undefined {
-  const bytes = Buffer.byteLength(JSON.stringify(output) ?? "");
-  if (bytes <= runLimits.eventBytesMax) return undefined;
-  return {
-    code: "output_too_large",
-    message: `Expected at most ${runLimits.eventBytesMax} bytes of output, got ${bytes}`,
-  };
-}
+  /** Only time that the run works counts. */
+  private armTimeout(): void {
+    const leftMs = this.claimed.run.timeout_s * 1000 - this.activeMs();
+    this.after(leftMs, () => this.stop("timeout"));
+  }
 
-function abortOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
+  /** What is further away than a timer reaches is left to the sweeper, or to a later claim. */
+  private after(delayMs: number, act: () => void): void {
+    if (delayMs > timerMsMax) return;
+    const timer = setTimeout(
+      () => {
+        this.timers.delete(timer);
+        act();
+      },
+      Math.max(0, delayMs),
+    );
+    this.timers.add(timer);
+  }
+
+  private clearTimers(): void {
+    for (const timer of this.timers) clearTimeout(timer);
+    this.timers.clear();
+  }
 }

@@ -97,6 +97,8 @@ create table run (
   generation integer not null default 0,
   lease_until timestamptz,
   worker_id text,
+  -- workers that died over it since a node of it last finished
+  recoveries integer not null default 0,
   last_event_id integer not null default 0,
   -- time that the run worked; waiting for people and moments does not count against its time-out
   active_ms double precision not null default 0,
@@ -112,6 +114,9 @@ create index run_session_idx on run (app_id, session_id, created_at) where sessi
 create index run_live_idx on run (app_id, created_at) where status in ('pending', 'running', 'awaiting_input');
 create index run_pending_idx on run (created_at) where status = 'pending';
 create index run_running_idx on run (lease_until) where status = 'running';
+create index run_running_app_id_idx on run (app_id) where status = 'running';
+create index run_cancel_requested_idx on run (id)
+  where cancel_requested_at is not null and status in ('pending', 'awaiting_input');
 create index run_wake_at_idx on run (wake_at) where wake_at is not null;
 create index run_retention_idx on run (ended_at) where ended_at is not null;
 
@@ -160,12 +165,15 @@ create table input_request (
   response_schema json,
   status text not null constraint input_request_status_check check (status in ('pending', 'resolved', 'expired', 'canceled')),
   response json,
+  -- the run has gone on with it: its input.resolved is in the log
+  taken boolean not null default false,
   on_timeout text not null,
   expires_at timestamptz,
   created_at timestamptz not null,
   resolved_at timestamptz
 );
 create index input_request_run_id_idx on input_request (run_id);
+create index input_request_untaken_idx on input_request (run_id) where status in ('resolved', 'expired') and not taken;
 create index input_request_expires_at_idx on input_request (expires_at) where status = 'pending';
 
 -- Claimed by attempted_at before it is sent: at most one attempt, also across a crash.
