@@ -111,7 +111,7 @@ export function projectRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): 
     route({
       method: "DELETE",
       path: pathOfOne,
-      summary: "Delete a project without agents; its access keys are revoked",
+      summary: "Delete a project without agents and apps; its access keys are revoked",
       guard: personalAccessToken,
       reply: { status: 200, body: OneProject },
       errors: ["forbidden", "conflict"],
@@ -181,11 +181,12 @@ async function deleteProject(sql: AnySql, caller: Caller, projectId: string, now
     update project set deleted_at = ${now}, updated_at = ${now}, updated_by = ${caller.userId}
     where id = ${projectId} and organization_id = ${caller.organizationId} and deleted_at is null
       and not exists (select 1 from voice_agent where project_id = ${projectId} and deleted_at is null)
+      and not exists (select 1 from app where project_id = ${projectId})
     returning ${columns(sql)}`;
   if (!project) {
     await findProject(sql, caller, projectId);
     throw new ApiError("conflict", {
-      details: { project_id: "Expected a project without voice agents; archive them first" },
+      details: { project_id: "Expected a project without voice agents and apps; archive or delete them first" },
     });
   }
   const keys = await sql<{ secret_sha256: string }[]>`

@@ -161,9 +161,13 @@ async function openCall(sql: AnySql, callId: string, gatewayId: string, now: Dat
     returning call.agent_id, call.organization_id, agent.config, call.config_overrides, call.variables,
               call.input_format, call.output_format, call.client_buffer_ms, call.initial_messages`;
   if (call) return call;
-  const [refused] = await sql<{ state: string }[]>`select state from call where id = ${callId}`;
+  const [refused] = await sql<{ state: string; is_archived: boolean }[]>`
+    select call.state, agent.deleted_at is not null as is_archived
+    from call join voice_agent agent on agent.id = call.agent_id where call.id = ${callId}`;
   if (!refused) throw new ApiError("not_found");
-  throw new ApiError(refused.state === "reserved" || refused.state === "expired" ? "gone" : "conflict");
+  if (refused.state !== "reserved" && refused.state !== "expired") throw new ApiError("conflict");
+  // The gateway tells its caller `expired` or `gone` by this detail.
+  throw new ApiError("gone", { details: refused.is_archived ? { agent_id: "archived" } : { call_id: "expired" } });
 }
 
 /** `since` moves to now when the gateway was silent for so long that its calls may have been given up. */
