@@ -15,7 +15,7 @@ import { deliverCallbacksTask } from "../run_queue.ts";
 import type { NodeRunRow, RunOutcome } from "../run_rows.ts";
 import type { AskedInput } from "./input_answers.ts";
 
-/** Deltas wait this long for company. */
+/** Deltas come out at most so often, each with those that came since: the first one after a pause at once. */
 const deltaWaitMs = 10;
 /** Far below what an event may have. */
 const deltaCharactersMax = 16 * 1024;
@@ -71,12 +71,14 @@ export function createRecorder(deps: { sql: Sql; bus: Bus; now(): Date; onError(
   const dirty = new Set<OpenRun>();
   let underWay: Promise<void> | undefined;
   let scheduled = false;
+  let committedMs = 0;
 
   function schedule(urgent: boolean): void {
     if (underWay || (scheduled && !urgent)) return;
     scheduled = true;
-    if (urgent) setImmediate(start);
-    else void wait(deltaWaitMs).then(start);
+    const waitMs = deltaWaitMs - (performance.now() - committedMs);
+    if (urgent || waitMs <= 0) setImmediate(start);
+    else void wait(waitMs).then(start);
   }
 
   function start(): void {
@@ -84,6 +86,7 @@ export function createRecorder(deps: { sql: Sql; bus: Bus; now(): Date; onError(
     if (underWay || dirty.size === 0) return;
     underWay = commitDirty().finally(() => {
       underWay = undefined;
+      committedMs = performance.now();
       if (dirty.size > 0) schedule(true);
     });
   }
@@ -150,7 +153,7 @@ export function createRecorder(deps: { sql: Sql; bus: Bus; now(): Date; onError(
         append(event) {
           if (run.lost || joinDelta(run.pending.events.at(-1), event)) return;
           run.lastEventId += 1;
-          run.pending.events.push({ ...event, id: run.lastEventId, run_id: id, created_at: deps.now().toISOString() });
+          run.pending.events.push({ id: run.lastEventId, run_id: id, created_at: deps.now().toISOString(), ...event });
           note(event.type !== "content.delta");
         },
         saveNode(row) {
