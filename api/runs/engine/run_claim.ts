@@ -35,6 +35,8 @@ interface CancelRequest {
  */
 export async function claimRun(sql: Sql, runId: string, workerId: string, now: Date): Promise<ClaimedRun | undefined> {
   return sql.begin(async (transaction) => {
+    // A claim that a crash of the database forgets is made again; what the run then writes is durable, and the claim with it.
+    await transaction`set local synchronous_commit = off`;
     const [app] = await transaction<{ id: string; policy: Partial<AppPolicy>; definition: WorkflowDefinition }[]>`
       select app.id, app.policy, version.definition
       from run join app on app.id = run.app_id join workflow_version version on version.id = run.workflow_version_id
