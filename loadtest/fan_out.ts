@@ -39,7 +39,7 @@ export interface FanOutResult {
   incomplete: number;
   gaps: number;
   gatewayCpuShare: number;
-  /** What the gateway's memory grew by since the readers attached, at most. */
+  /** What the gateway's memory grew by since before the readers attached, at most. */
   rssGrowthKib: number;
   ownCpuShare: number;
   ownLoopDelayP99Ms: number;
@@ -48,6 +48,8 @@ export interface FanOutResult {
 
 const attachAtOnce = 100;
 const memoryEveryMs = 250;
+/** Until the gateway has written what it can to readers that do not read. */
+const stallingMs = 4000;
 const stalledWithinMs = 20_000;
 
 /** Starts runs that wait at their gate. @throws Error when one does not get there */
@@ -121,14 +123,16 @@ export async function fanOut(target: FanOutTarget, plan: FanOutPlan): Promise<Fa
     stalled,
   });
   const of = (index: number) => index % runs.length;
-  const readers = await attach(
-    plan.subscribers * runs.length,
-    (index) => new StreamSubscriber(request(runs[of(index)], false), measured[of(index)] ?? ignored),
-  );
-  // They do not read, so there is no answer to wait for.
+  const alone = await processUsage(target.pid);
+  // They do not read, so there is no answer to wait for; what is there already fills what the kernel keeps for them.
   const stalled = Array.from(
     { length: plan.stalled * runs.length },
     (_, index) => new StreamSubscriber(request(runs[of(index)], true), ignored),
+  );
+  if (stalled.length > 0) await delay(stallingMs);
+  const readers = await attach(
+    plan.subscribers * runs.length,
+    (index) => new StreamSubscriber(request(runs[of(index)], false), measured[of(index)] ?? ignored),
   );
   await delay(1000);
 
@@ -169,7 +173,7 @@ export async function fanOut(target: FanOutTarget, plan: FanOutPlan): Promise<Fa
     incomplete: everybody.filter(({ reader, run }) => reader.lastId !== run?.last_event_id).length,
     gaps: everybody.reduce((sum, { reader }) => sum + reader.gaps, 0),
     gatewayCpuShare: usage && before ? (usage.cpuMs - before.cpuMs) / wallMs : Number.NaN,
-    rssGrowthKib: (rssMax - (before?.rssBytes ?? 0)) / 1024,
+    rssGrowthKib: (rssMax - (alone?.rssBytes ?? 0)) / 1024,
     ownCpuShare: (own.user + own.system) / 1000 / wallMs,
     ownLoopDelayP99Ms: loopDelay.percentile(99) / 1e6,
     runIds: runs.map(({ id }) => id),

@@ -23,18 +23,31 @@ export function speakingWorkflow({ eventsPerS, seconds }: { eventsPerS: number; 
   }));
 }
 
-const longNodes = 100;
-
-/** Events of `textChars` characters, more than the kernel keeps for a reader that stalls: each node says the run's input, two times. */
-export function longWorkflow({ seconds }: { seconds: number }): Definition {
-  return parallel(longNodes, (index) => ({
-    model: "echo",
-    options: { delay_ms: Math.round((index * seconds * 1000) / longNodes) },
-    messages: [{ role: "user", template: "{{text}}" }],
-  }));
+/** Before the gate, more than the kernel keeps for a reader that stalls; after it short events, as `speakingWorkflow`. */
+export function heavyWorkflow(pace: { eventsPerS: number; seconds: number }): Definition {
+  const { nodes, edges } = speakingWorkflow(pace);
+  const heavy = Array.from({ length: heavyNodes }, (_, index) => `heavy_${index}`);
+  return {
+    nodes: [
+      ...nodes,
+      ...heavy.map((id) => ({
+        id,
+        type: "llm",
+        config: { model: "echo", messages: [{ role: "user", template: "{{text}}" }] },
+        inputs: { text: "$.input.text" },
+      })),
+    ],
+    edges: [
+      ...edges.filter(({ to }) => to !== "gate"),
+      ...heavy.map((id) => ({ from: "in", to: id })),
+      ...heavy.map((id) => ({ from: id, to: "gate" })),
+    ],
+  };
 }
 
-export const longInput = { text: "long ".repeat(2400) };
+/** Each says the input two times: as a delta and as the whole. */
+const heavyNodes = 100;
+export const heavyInput = { text: "heavy ".repeat(2500) };
 
 function parallel(count: number, config: (index: number) => Record<string, unknown>): Definition {
   const ids = Array.from({ length: count }, (_, index) => `node_${index}`);
@@ -42,7 +55,7 @@ function parallel(count: number, config: (index: number) => Record<string, unkno
     nodes: [
       { id: "in", type: "input" },
       { id: "gate", type: "approval", config: { prompt: "Begin?" }, inputs: {} },
-      ...ids.map((id, index) => ({ id, type: "llm", config: config(index), inputs: { text: "$.input.text" } })),
+      ...ids.map((id, index) => ({ id, type: "llm", config: config(index), inputs: {} })),
       { id: "out", type: "output", inputs: {} },
     ],
     edges: [

@@ -8,7 +8,7 @@ import { createManagementClient } from "./management_client.ts";
 import { processUsage } from "./process_usage.ts";
 import { Distribution } from "./statistics.ts";
 import { StreamSubscriber } from "./stream_subscriber.ts";
-import { longInput, longWorkflow, speakingWorkflow } from "./stream_workflows.ts";
+import { heavyInput, heavyWorkflow, speakingWorkflow } from "./stream_workflows.ts";
 import type { StreamsOptions } from "./streams_options.ts";
 
 /** How much longer than it speaks a run may take to be read. */
@@ -50,11 +50,17 @@ export async function runStreams(
       if (options.replayers > 0) figures.push(...(await replay(target, host, peak, options.replayers, report)));
     }
     if (options.stalled > 0) {
-      const host = await management.deployApp("Long events", longWorkflow({ seconds }));
-      const beside = { ...plan, host, input: longInput, runs: 1, subscribers: Math.min(besideStalledMax, subscribers) };
-      report("long events, nobody stalled");
+      const host = await management.deployApp("Heavy", heavyWorkflow({ eventsPerS: options.eventsPerS, seconds }));
+      const beside = {
+        ...plan,
+        host,
+        input: heavyInput,
+        runs: 1,
+        subscribers: Math.min(besideStalledMax, subscribers),
+      };
+      report("a heavy run, nobody stalled");
       const alone = await fanOut(target, beside);
-      report(`long events, ${options.stalled} stalled`);
+      report(`a heavy run, ${options.stalled} stalled`);
       figures.push(...stalledFigures(alone, await fanOut(target, { ...beside, stalled: options.stalled })));
     }
     return figures;
@@ -132,12 +138,12 @@ function peakFigures(result: FanOutResult): Figure[] {
 function stalledFigures(alone: FanOutResult, beside: FanOutResult): Figure[] {
   const p99 = (result: FanOutResult) => result.latencyMs.percentile(0.99);
   return [
-    { name: "long events: emit to client", unit: "ms", value: alone.latencyMs },
+    { name: "heavy run: emit to client", unit: "ms", value: alone.latencyMs },
     { name: "beside stalled readers: emit to client", unit: "ms", value: beside.latencyMs },
     { name: "p99 beside stalled readers to alone", unit: "×", value: p99(beside) / p99(alone), goal: "≤ 1.2" },
     { name: "stalled readers: memory growth", unit: "MiB", value: beside.rssGrowthKib / 1024, goal: "≤ 64" },
-    { name: "the same without any", unit: "MiB", value: alone.rssGrowthKib / 1024 },
-    { name: "bytes that each one did not read", unit: "MiB", value: beside.bytesOfRun / 1024 / 1024 },
+    { name: "heavy run: memory growth without any", unit: "MiB", value: alone.rssGrowthKib / 1024 },
+    { name: "heavy run: bytes for each reader", unit: "MiB", value: beside.bytesOfRun / 1024 / 1024 },
     { name: "stalled: incomplete readers and gaps", unit: "", value: beside.incomplete + beside.gaps, goal: "0" },
   ];
 }
