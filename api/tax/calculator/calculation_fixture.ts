@@ -1,0 +1,57 @@
+/** Laws made up for tests: a country with one city, and what is owed there. */
+import { assemblePlaces } from "../rules/places.ts";
+import type { Rule, RuleFile, RuleVersion } from "../rules/rule.ts";
+import { assembleRuleset, type Ruleset } from "../rules/ruleset.ts";
+import { calculate } from "./calculate.ts";
+import type { CalculationAnswer } from "./calculation_answer.ts";
+import type { CalculationRequest } from "./calculation_request.ts";
+
+type Terms = Partial<Omit<Rule, "versions">> & Partial<Omit<RuleVersion, "version">>;
+
+/** A rule `xx.<id>` in the city `NL-TST`, in euro, in force from 2020, with these terms. */
+export function ruleOf(id: string, { effective, status, ...terms }: Terms): Rule {
+  const { source: _source, announced_on, ...rest } = terms;
+  return {
+    id: `xx.${id}`,
+    jurisdiction: "NL-TST",
+    authority: "Test",
+    name: id,
+    kind: "accommodation",
+    currency: "EUR",
+    ...rest,
+    versions: [
+      {
+        version: 1,
+        effective: effective ?? { from: "2020-01-01" },
+        source: "law",
+        status: status ?? "verified",
+        ...(announced_on && { announced_on }),
+      },
+    ],
+  } as Rule;
+}
+
+export function rulesetOf(rules: readonly Rule[], seasons: RuleFile["seasons"] = {}): Ruleset {
+  const places = assemblePlaces([
+    { file: "test", content: { about: "Test", jurisdictions: [{ code: "NL-TST", name: "Testburg", type: "city" }] } },
+  ]);
+  const source = { id: "law", title: "The law", url: "https://example.com/law", checked_on: "2026-01-01" };
+  const content = { about: "Test", sources: [{ ...source, kind: "official" as const }], seasons, rules: [...rules] };
+  return assembleRuleset(places, [{ file: "test.json", content }]);
+}
+
+export const today = "2026-06-01";
+
+/** Two nights in June at 100 for one guest, unless `request` says otherwise. */
+export function answerFor(
+  rules: readonly Rule[],
+  request: Partial<CalculationRequest> = {},
+  seasons: RuleFile["seasons"] = {},
+): CalculationAnswer {
+  const stay = { jurisdiction_code: "NL-TST", stay_date: "2026-06-10", nights: 2, nightly_rate: 100, currency: "EUR" };
+  return calculate({ ...stay, ...request }, rulesetOf(rules, seasons), { today });
+}
+
+export function taxFor(...args: Parameters<typeof answerFor>): string {
+  return answerFor(...args).tax_breakdown.total_tax;
+}
