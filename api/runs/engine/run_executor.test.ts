@@ -269,4 +269,36 @@ describe("a run", () => {
     const outcome = await slow.go();
     assert.ok(outcome?.status === "failed" && outcome.error.code === "node_timeout");
   });
+
+  it("names the pending requests when it awaits input", async () => {
+    const ok = { id: "ok", type: "approval", config: { prompt: "Send?" } };
+    const edges = [...chain("in", "ok"), { from: "ok", to: "out", handle: "approved" }];
+    const run = life({ nodes: [input, ok, out({})], edges });
+    await run.go();
+    const last = run.events.at(-1);
+    assert.ok(last?.type === "run.awaiting_input");
+    assert.deepEqual(last.data.input_request_ids, [run.asked[0]?.id]);
+  });
+
+  it("ends a long delay in time while another branch still works", async () => {
+    let speak: () => void = () => undefined;
+    const slow: LanguageModel = {
+      async *reply() {
+        await new Promise<void>((resolve) => {
+          speak = resolve;
+        });
+        yield { kind: "text", text: "late" };
+      },
+      close() {},
+    };
+    const rest = { id: "rest", type: "delay", config: { seconds: 2.1 } };
+    const edges = [...chain("in", "rest", "out"), ...chain("in", "ask", "out")];
+    const run = life({ nodes: [input, rest, ask, out({})], edges }, [slow]);
+    const executing = run.claim();
+    while (!run.types().includes("node.completed rest")) await new Promise((resolve) => setTimeout(resolve, 5));
+    assert.ok(!run.types().includes("node.completed ask"));
+    speak();
+    await executing.done;
+    assert.equal(run.events.at(-1)?.type, "run.succeeded");
+  });
 });
