@@ -358,8 +358,11 @@ async function newPage(context: BrowserContext): Promise<Page> {
 }
 
 async function pick(page: Page, app: string): Promise<void> {
+  if ((await page.locator("#run-title").textContent()) === app) return;
   await page.locator("#apps .agent-card", { hasText: app }).click();
   await page.locator("#run-title", { hasText: app }).waitFor();
+  // Another app begins without a run.
+  await page.locator(`#desk[data-run="idle"]`).waitFor();
 }
 
 /** The form to start a run, whatever stands there now. */
