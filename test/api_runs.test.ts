@@ -392,6 +392,7 @@ describe("workflows and connections", () => {
     const app = await manage("POST", "/v1/apps", { name: "A", project_id: api.projectId, workflow_id: body.data.id });
     assert.equal((await manage("DELETE", `/v1/workflows/${body.data.id}`)).status, 409);
     assert.equal((await manage("DELETE", `/v1/apps/${app.body.data.id}`)).status, 200);
+    assert.equal((await manage("DELETE", `/v1/projects/${api.projectId}`)).status, 409);
     assert.equal((await manage("DELETE", `/v1/workflows/${body.data.id}`)).status, 200);
     assert.equal((await manage("GET", `/v1/apps/${app.body.data.id}`)).status, 404);
   });

@@ -182,11 +182,16 @@ async function deleteProject(sql: AnySql, caller: Caller, projectId: string, now
     where id = ${projectId} and organization_id = ${caller.organizationId} and deleted_at is null
       and not exists (select 1 from voice_agent where project_id = ${projectId} and deleted_at is null)
       and not exists (select 1 from app where project_id = ${projectId})
+      and not exists (select 1 from workflow where project_id = ${projectId})
+      and not exists (select 1 from connection where project_id = ${projectId})
     returning ${columns(sql)}`;
   if (!project) {
     await findProject(sql, caller, projectId);
     throw new ApiError("conflict", {
-      details: { project_id: "Expected a project without voice agents and apps; archive or delete them first" },
+      details: {
+        project_id:
+          "Expected a project without voice agents, apps, workflows and connections; archive or delete them first",
+      },
     });
   }
   const keys = await sql<{ secret_sha256: string }[]>`
