@@ -169,10 +169,13 @@ describe("every shape of law that the rules can say", () => {
     assert.equal(taxFor([rule({ bands: [{ from: 3, factor: "0.5" }] })], { nights: 4 }), "6.00");
     const [component] = answerFor([rule({ max: 5 })], { nights: 7 }).tax_breakdown.components;
     assert.deepEqual(component?.exemptions, [{ code: "night_limit", reason: "Only 5 nights are taxed", nights: 2 }]);
-    assert.deepEqual(component?.slices.map(({ from, to, nights }) => [from, to, nights]), [
-      ["2026-06-10", "2026-06-15", 5],
-      ["2026-06-15", "2026-06-17", 2],
-    ]);
+    assert.deepEqual(
+      component?.slices.map(({ from, to, nights }) => [from, to, nights]),
+      [
+        ["2026-06-10", "2026-06-15", 5],
+        ["2026-06-15", "2026-06-17", 2],
+      ],
+    );
   });
 
   it("at most so much a person and stay", () => {
@@ -196,7 +199,11 @@ describe("every shape of law that the rules can say", () => {
   });
 
   it("ages that are free, half, or have an amount of their own", () => {
-    const persons = [{ min_age: 18 }, { min_age: 12, max_age: 17, factor: { n: 1, d: 2 } }, { min_age: 6, flat: "0.80" }];
+    const persons = [
+      { min_age: 18 },
+      { min_age: 12, max_age: 17, factor: { n: 1, d: 2 } },
+      { min_age: 6, flat: "0.80" },
+    ];
     const rule = ruleOf("a", { ...person, ...flat("3"), persons });
     assert.equal(taxFor([rule], { nights: 1, number_of_guests: 4, guest_ages: [30, 17, 11, 5] }), "5.30");
   });
@@ -272,7 +279,12 @@ describe("every shape of law that the rules can say", () => {
     const inside = ruleOf("in", { ...room, ...percent("5"), vat_treatment: "in_base_same_rate" });
     const outside = ruleOf("out", { ...room, ...percent("5"), vat_treatment: "outside" });
     assert.equal(answerFor([vat, inside, outside]).totals_by_kind.vat, "42.00");
-    const own = ruleOf("own", { kind: "vat", ...room, ...percent("10"), base: { includes: [], includes_tax: ["xx.out"] } });
+    const own = ruleOf("own", {
+      kind: "vat",
+      ...room,
+      ...percent("10"),
+      base: { includes: [], includes_tax: ["xx.out"] },
+    });
     assert.equal(partsOf(answerFor([own, outside]))["xx.own"], "1.00");
   });
 
@@ -325,7 +337,9 @@ describe("a calculation", () => {
   it("replays what was known on a day", () => {
     const rule = ruleOf("a", { ...room, ...flat("1"), effective: { from: "2020-01-01", to: "2026-01-01" } });
     const later = { ...rule.versions[0], version: 2, effective: { from: "2026-01-01" }, amount: { flat: "9" } };
-    const rules = [{ ...rule, versions: [...rule.versions, { ...later, announced_on: "2025-06-01" }] }] as (typeof rule)[];
+    const rules = [
+      { ...rule, versions: [...rule.versions, { ...later, announced_on: "2025-06-01" }] },
+    ] as (typeof rule)[];
     assert.equal(taxFor(rules), "18.00");
     assert.equal(taxFor(rules, { as_known_at: "2025-05-31" }), "2.00");
     assert.equal(taxFor(rules, { as_known_at: "2025-06-01" }), "18.00");
