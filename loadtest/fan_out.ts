@@ -50,6 +50,7 @@ const attachAtOnce = 100;
 const memoryEveryMs = 250;
 /** Until the gateway has written what it can to readers that do not read. */
 const stallingMs = 4000;
+const caughtUpWithinMs = 20_000;
 const stalledWithinMs = 20_000;
 
 /** Starts runs that wait at their gate. @throws Error when one does not get there */
@@ -86,6 +87,15 @@ export async function attach(count: number, open: (index: number) => StreamSubsc
   };
   await Promise.all(Array.from({ length: Math.min(attachAtOnce, count) }, next));
   return subscribers;
+}
+
+/** What the runs said before is read: it is not to be taken for late. @throws Error when it takes too long */
+async function caughtUp(all: readonly { reader: StreamSubscriber; run: LoadedRun | undefined }[]): Promise<void> {
+  for (let waitedMs = 0; waitedMs < caughtUpWithinMs; waitedMs += 100) {
+    if (all.every(({ reader, run }) => reader.lastId >= (run?.last_event_id ?? 0))) return;
+    await delay(100);
+  }
+  throw new Error("Cannot measure streams: the readers do not get what their runs said before");
 }
 
 export async function fanOut(target: FanOutTarget, plan: FanOutPlan): Promise<FanOutResult> {
@@ -134,7 +144,7 @@ export async function fanOut(target: FanOutTarget, plan: FanOutPlan): Promise<Fa
     plan.subscribers * runs.length,
     (index) => new StreamSubscriber(request(runs[of(index)], false), measured[of(index)] ?? ignored),
   );
-  await delay(1000);
+  await caughtUp(readers.map((reader, index) => ({ reader, run: runs[of(index)] })));
 
   const before = await processUsage(target.pid);
   let rssMax = before?.rssBytes ?? 0;
