@@ -11,9 +11,13 @@ import type { Sql } from "#store/sql.ts";
 import { accountRecoveryRoutes } from "./account_recovery.ts";
 import { accountRoutes } from "./accounts.ts";
 import { administrationRoutes } from "./administration.ts";
+import { calculationRoutes } from "./calculations.ts";
 import { invitationRoutes } from "./invitations.ts";
+import { jurisdictionRoutes } from "./jurisdictions.ts";
 import { organizationRoutes } from "./organizations.ts";
-import { requestLogRoutes } from "./request_log.ts";
+import { billableWith, requestLogRoutes } from "./request_log.ts";
+import { loadRuleset } from "./rules/rule_files.ts";
+import type { Ruleset } from "./rules/ruleset.ts";
 
 export interface TaxServiceDeps {
   sql: Sql;
@@ -42,6 +46,14 @@ const openApiInfo: OpenApiInfo = {
 const ownPaths =
   /^[a-z]+:\/\/[^/?#]*\/(v1\/(auth|orgs|api-keys|personal-access-tokens|jurisdictions|tax|addresses|bookings|issuers|liability|admin)|openapi\/tax\.json)(?=[/?#]|$)/;
 
+let loaded: Ruleset | undefined;
+
+/** Read and checked once a process. @throws Error naming every problem of the files */
+function rulesetOnDisk(): Ruleset {
+  loaded ??= loadRuleset();
+  return loaded;
+}
+
 /** Whether a request's address belongs to this service, existing or not. */
 export function isTaxPath(url: string): boolean {
   return ownPaths.test(url);
@@ -53,6 +65,8 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
   const apiKeys = await openApiKeys({ sql, bus, now, accessTokens });
   const common = { sql, bus, now, accessTokens };
   const accounts = { ...common, requireEmailVerification: deps.requireEmailVerification };
+  const ruleset = rulesetOnDisk();
+  const billable = billableWith({ sql, now, logger: serving.logger, guard: apiKeys.billable });
   const routes: Route[] = [
     ...accountRoutes(accounts),
     ...accountRecoveryRoutes(accounts),
@@ -62,6 +76,8 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
     ...apiKeyRoutes(common),
     ...personalAccessTokenRoutes(common),
     ...administrationRoutes(common),
+    ...jurisdictionRoutes({ ruleset, now, guard: apiKeys.billable }),
+    ...calculationRoutes({ ruleset, now, ...billable }),
   ];
   const openApi = openApiFor(openApiInfo, taxErrorContract, routes);
   const fetch = createService({
