@@ -22,6 +22,16 @@ export const workerMail = {
   dataDir: join(tmpdir(), "frontdesk-test-mail"),
 };
 
+/** What the app is configured with in tests. */
+export const appConfig = {
+  publicUrl: "http://desk.example:8080",
+  internalSecret,
+  encryptionKey: "encryption-key-of-tests",
+  ...sessions,
+  appDomain: "apps.test",
+  allowPrivateAddresses: false,
+};
+
 export interface Person {
   userId: string;
   organizationId: string;
@@ -67,15 +77,7 @@ export async function openApiHarness(
     sql,
     bus,
     logger,
-    config: {
-      publicUrl: "http://desk.example:8080",
-      internalSecret,
-      encryptionKey: "encryption-key-of-tests",
-      ...sessions,
-      ...overrides,
-      appDomain: "apps.test",
-      allowPrivateAddresses: false,
-    },
+    config: { ...appConfig, ...overrides },
     now,
   });
 
