@@ -4,6 +4,10 @@ export type RoundingMode = "half_up" | "half_even" | "down" | "up";
 
 const decimalPattern = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?$/;
 
+/** Amounts of laws are few and come again and again. What is over the bound is read anew. */
+const parsedMax = 20_000;
+const parsed = new Map<string | number, Rational>();
+
 export class Rational {
   static readonly zero = new Rational(0n, 1n);
   static readonly one = new Rational(1n, 1n);
@@ -27,6 +31,14 @@ export class Rational {
 
   /** From the text of a decimal number, such as `7.50`, `-1` or `1e2`; a number by its shortest text. */
   static parse(value: string | number): Rational {
+    const known = parsed.get(value);
+    if (known) return known;
+    const number = Rational.read(value);
+    if (parsed.size < parsedMax) parsed.set(value, number);
+    return number;
+  }
+
+  private static read(value: string | number): Rational {
     const match = decimalPattern.exec(String(value));
     const [, sign, whole = "", fraction = "", exponent = "0"] = match ?? [];
     if (!match || whole + fraction === "") throw new RangeError(`Not a decimal number: ${value}`);
