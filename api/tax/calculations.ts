@@ -11,6 +11,7 @@ import { type CalculationOptions, calculate } from "./calculator/calculate.ts";
 import { CalculationAnswer } from "./calculator/calculation_answer.ts";
 import { CalculationProblem, CalculationRequest } from "./calculator/calculation_request.ts";
 import { parseExactJson } from "./calculator/exact_json.ts";
+import { placeAt } from "./rules/place_at.ts";
 import type { Ruleset } from "./rules/ruleset.ts";
 
 /** Calculations in one batch. */
@@ -37,6 +38,7 @@ export interface CalculationDeps<Caller> {
   /** Keeps the billable request in the log of the caller's organization. */
   record(record: RequestRecord<Caller>): Promise<void>;
   now(): Date;
+  /** The place at a point; as far as our own data of places knows, when absent. */
   locate?: CalculationOptions["locate"];
 }
 
@@ -45,7 +47,7 @@ export function calculationRoutes<Caller>(deps: CalculationDeps<Caller>): Route[
   const requests = validatorFor(CalculationRequest);
   const options = (): CalculationOptions => ({
     today: deps.now().toISOString().slice(0, 10),
-    ...(deps.locate && { locate: deps.locate }),
+    locate: deps.locate ?? ((latitude, longitude) => placeAt(ruleset.places, latitude, longitude)),
   });
   const answer = (request: CalculationRequest): CalculationAnswer =>
     refusing(() => calculate(request, ruleset, options()));
