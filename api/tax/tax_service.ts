@@ -8,6 +8,7 @@ import { openAccessTokens } from "#identity/access_tokens.ts";
 import { apiKeyRoutes, openApiKeys } from "#identity/api_keys.ts";
 import { personalAccessTokenRoutes } from "#identity/personal_access_tokens.ts";
 import type { Sql } from "#store/sql.ts";
+import { accountPages } from "./account_pages.ts";
 import { accountRecoveryRoutes } from "./account_recovery.ts";
 import { accountRoutes } from "./accounts.ts";
 import { administrationRoutes } from "./administration.ts";
@@ -44,7 +45,7 @@ const openApiInfo: OpenApiInfo = {
 };
 
 const ownPaths =
-  /^[a-z]+:\/\/[^/?#]*\/(v1\/(auth|orgs|api-keys|personal-access-tokens|jurisdictions|tax|addresses|bookings|issuers|liability|admin)|openapi\/tax\.json)(?=[/?#]|$)/;
+  /^[a-z]+:\/\/[^/?#]*\/(v1\/(auth|orgs|api-keys|personal-access-tokens|jurisdictions|tax|addresses|bookings|issuers|liability|admin)|openapi\/tax\.json|account)(?=[/?#]|$)/;
 
 let loaded: Ruleset | undefined;
 
@@ -84,7 +85,7 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
     ...serving,
     face: taxErrorResponse,
     routes,
-    documents: { "/openapi/tax.json": async () => Response.json(openApi) },
+    documents: { ...accountPages, "/openapi/tax.json": async () => Response.json(openApi) },
   });
   return {
     fetch,
