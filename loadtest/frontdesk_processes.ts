@@ -120,7 +120,8 @@ function startRole(script: string, environment: Record<string, string>): ChildPr
 const lastWords = new WeakMap<ChildProcess, string>();
 
 function endWithUs(child: ChildProcess): void {
-  const end = () => child.kill("SIGKILL");
+  // Not SIGKILL: the standalone has a Postgres to stop.
+  const end = () => child.kill("SIGTERM");
   process.once("exit", end);
   child.once("exit", () => process.removeListener("exit", end));
 }

@@ -14,6 +14,9 @@ const commands: Readonly<Record<string, { run(args: readonly string[]): Promise<
   http: { run: http, usage: httpUsage },
 };
 
+// What we started ends with us, also when we are told to end.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+
 const [name = "", ...args] = process.argv.slice(2);
 const command = commands[name];
 try {
