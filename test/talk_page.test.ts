@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { readWav, writeWav } from "../examples/wav_file.ts";
+import { readWav, writeWav } from "#examples/wav_file.ts";
 import { type RoleProcess, startRole } from "./role_process.ts";
 
 const executablePath = process.env.CHROMIUM_PATH ?? "/usr/bin/chromium";
