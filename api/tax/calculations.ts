@@ -18,7 +18,11 @@ import type { Ruleset } from "./rules/ruleset.ts";
 const batchMax = 100;
 
 const BatchRequest = Type.Object({
-  calculations: Type.Array(Type.Unsafe<unknown>(CalculationRequest), { minItems: 1, maxItems: batchMax }),
+  /** Checked one by one, so that one that is wrong does not refuse the others. */
+  calculations: Type.Array(Type.Unknown({ description: "what /v1/tax/calculate takes" }), {
+    minItems: 1,
+    maxItems: batchMax,
+  }),
 });
 const BatchItem = Type.Union([
   Type.Object({ result: CalculationAnswer }),

@@ -62,41 +62,38 @@ export const TaxComponent = Type.Object({
 });
 export type TaxComponent = Static<typeof TaxComponent>;
 
-export const CalculationAnswer = Type.Object(
-  {
-    jurisdiction: Type.Object({
-      code: Type.String(),
-      name: Type.String(),
-      type: oneOf(jurisdictionTypes),
-      stack: Type.Array(Type.String(), { description: "the place and those above it, itself first" }),
+export const CalculationAnswer = Type.Object({
+  jurisdiction: Type.Object({
+    code: Type.String(),
+    name: Type.String(),
+    type: oneOf(jurisdictionTypes),
+    stack: Type.Array(Type.String(), { description: "the place and those above it, itself first" }),
+  }),
+  currency: Type.String(),
+  tax_breakdown: Type.Object({
+    components: Type.Array(TaxComponent),
+    total_tax: Money,
+    effective_rate: Type.String({ description: "share of total_without_tax" }),
+  }),
+  totals_by_kind: Type.Record(Type.String(), Money),
+  total_without_tax: Money,
+  total_with_tax: Money,
+  rules_applied: Type.Array(
+    Type.Object({
+      rule_id: Type.String(),
+      version: Type.Union([Type.Integer(), Type.Null()]),
+      outcome: oneOf(["applied", "exempted", "skipped"]),
+      reason: Type.String(),
     }),
-    currency: Type.String(),
-    tax_breakdown: Type.Object({
-      components: Type.Array(TaxComponent),
-      total_tax: Money,
-      effective_rate: Type.String({ description: "share of total_without_tax" }),
-    }),
-    totals_by_kind: Type.Record(Type.String(), Money),
-    total_without_tax: Money,
-    total_with_tax: Money,
-    rules_applied: Type.Array(
-      Type.Object({
-        rule_id: Type.String(),
-        version: Type.Union([Type.Integer(), Type.Null()]),
-        outcome: oneOf(["applied", "exempted", "skipped"]),
-        reason: Type.String(),
-      }),
-    ),
-    coverage: Type.Object({
-      status: oneOf(["verified", "partial", "none_known", "no_tax"]),
-      as_of: nullable(Type.String()),
-      notes: Type.Array(Type.String()),
-    }),
-    missing_inputs: Type.Array(Type.Object({ field: Type.String(), min_tax: Money, max_tax: Money })),
-    ruleset_hash: Type.String(),
-  },
-  { $id: "CalculationAnswer" },
-);
+  ),
+  coverage: Type.Object({
+    status: oneOf(["verified", "partial", "none_known", "no_tax"]),
+    as_of: nullable(Type.String()),
+    notes: Type.Array(Type.String()),
+  }),
+  missing_inputs: Type.Array(Type.Object({ field: Type.String(), min_tax: Money, max_tax: Money })),
+  ruleset_hash: Type.String(),
+});
 export type CalculationAnswer = Static<typeof CalculationAnswer>;
 
 export function answerFrom(

@@ -40,50 +40,47 @@ const FxRate = Type.Object(
 );
 
 /** The `calculation` object. Fields that it does not name are ignored. */
-export const CalculationRequest = Type.Object(
-  {
-    jurisdiction_code: Type.Optional(Type.String({ minLength: 2, maxLength: 40 })),
-    latitude: Type.Optional(Type.Number({ minimum: -90, maximum: 90 })),
-    longitude: Type.Optional(Type.Number({ minimum: -180, maximum: 180 })),
-    stay_date: CalendarDate,
-    nights: Type.Integer({ minimum: 1, maximum: 366 }),
-    checkout_date: Type.Optional(CalendarDate),
-    nightly_rate: AmountAboveZero,
-    currency: Currency,
-    rooms: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
-    number_of_guests: Type.Optional(Type.Integer({ minimum: 1, maximum: 2000 })),
-    adults: Type.Optional(Type.Integer({ minimum: 0, maximum: 2000 })),
-    guest_ages: Type.Optional(Type.Array(Type.Integer({ minimum: 0, maximum: 130 }), { maxItems: 2000 })),
-    guest_country: Type.Optional(Type.String({ pattern: "^[A-Z]{2}$", description: "an ISO 3166-1 alpha-2 code" })),
-    guest_is_resident: Type.Optional(Type.Boolean()),
-    purpose: Type.Optional(oneOf(purposes)),
-    customer_type: Type.Optional(oneOf(customerTypes)),
-    property_type: Type.Optional(oneOf(propertyTypes)),
-    star_rating: Type.Optional(
-      Type.Number({ minimum: 0, maximum: 7, multipleOf: 0.5, description: "0 for none; 4.5 for four stars superior" }),
+export const CalculationRequest = Type.Object({
+  jurisdiction_code: Type.Optional(Type.String({ maxLength: 100 })),
+  latitude: Type.Optional(Type.Number({ minimum: -90, maximum: 90 })),
+  longitude: Type.Optional(Type.Number({ minimum: -180, maximum: 180 })),
+  stay_date: CalendarDate,
+  nights: Type.Integer({ minimum: 1, maximum: 366 }),
+  checkout_date: Type.Optional(CalendarDate),
+  nightly_rate: AmountAboveZero,
+  currency: Currency,
+  rooms: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+  number_of_guests: Type.Optional(Type.Integer({ minimum: 1, maximum: 2000 })),
+  adults: Type.Optional(Type.Integer({ minimum: 0, maximum: 2000 })),
+  guest_ages: Type.Optional(Type.Array(Type.Integer({ minimum: 0, maximum: 130 }), { maxItems: 2000 })),
+  guest_country: Type.Optional(Type.String({ pattern: "^[A-Z]{2}$", description: "an ISO 3166-1 alpha-2 code" })),
+  guest_is_resident: Type.Optional(Type.Boolean()),
+  purpose: Type.Optional(oneOf(purposes)),
+  customer_type: Type.Optional(oneOf(customerTypes)),
+  property_type: Type.Optional(oneOf(propertyTypes)),
+  star_rating: Type.Optional(
+    Type.Number({ minimum: 0, maximum: 7, multipleOf: 0.5, description: "0 for none; 4.5 for four stars superior" }),
+  ),
+  property_rooms: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+  nightly_rates: Type.Optional(Type.Array(Type.Object({ date: CalendarDate, rate: Amount }), { maxItems: 366 })),
+  price_includes_tax: Type.Optional(Type.Boolean()),
+  booking_date: Type.Optional(CalendarDate),
+  payment_date: Type.Optional(CalendarDate),
+  channel: Type.Optional(oneOf(channels)),
+  included_amounts: Type.Optional(
+    Type.Object(
+      {
+        breakfast: Type.Optional(IncludedAmount),
+        cleaning: Type.Optional(IncludedAmount),
+        service_charge: Type.Optional(IncludedAmount),
+      },
+      { description: "Parts of the nightly rate that are not the room itself" },
     ),
-    property_rooms: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
-    nightly_rates: Type.Optional(Type.Array(Type.Object({ date: CalendarDate, rate: Amount }), { maxItems: 366 })),
-    price_includes_tax: Type.Optional(Type.Boolean()),
-    booking_date: Type.Optional(CalendarDate),
-    payment_date: Type.Optional(CalendarDate),
-    channel: Type.Optional(oneOf(channels)),
-    included_amounts: Type.Optional(
-      Type.Object(
-        {
-          breakfast: Type.Optional(IncludedAmount),
-          cleaning: Type.Optional(IncludedAmount),
-          service_charge: Type.Optional(IncludedAmount),
-        },
-        { description: "Parts of the nightly rate that are not the room itself" },
-      ),
-    ),
-    declared_tariff: Type.Optional(AmountAboveZero),
-    as_known_at: Type.Optional(CalendarDate),
-    fx: Type.Optional(Type.Union([FxRate, Type.Array(FxRate, { maxItems: 10 })])),
-  },
-  { $id: "Calculation" },
-);
+  ),
+  declared_tariff: Type.Optional(AmountAboveZero),
+  as_known_at: Type.Optional(CalendarDate),
+  fx: Type.Optional(Type.Union([FxRate, Type.Array(FxRate, { maxItems: 10 })])),
+});
 export type CalculationRequest = Static<typeof CalculationRequest>;
 
 export type ProblemKind = "invalid" | "unknown_jurisdiction" | "missing_coordinates" | "currency_mismatch";
