@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { answerFor, ruleOf, taxFor } from "./calculation_fixture.ts";
+import { loadRuleset } from "../rules/rule_files.ts";
+import type { PlaceRules } from "../rules/ruleset.ts";
+import { calculate, calculateWith } from "./calculate.ts";
+import { answerFor, ruleOf, taxFor, today } from "./calculation_fixture.ts";
 import { CalculationProblem } from "./calculation_request.ts";
 
 const room = { unit: "room_night" } as const;
@@ -332,6 +335,19 @@ describe("a calculation", () => {
     });
     assert.equal(answer.tax_breakdown.total_tax, "6.00");
     assert.deepEqual(answer.missing_inputs, [{ field: "guest_ages", min_tax: "4.00", max_tax: "6.00" }]);
+  });
+
+  it("answers the same from rules that were frozen as JSON", () => {
+    const request = {
+      jurisdiction_code: "ES-CT-BCN",
+      stay_date: "2026-03-30",
+      nights: 4,
+      nightly_rate: 180,
+      currency: "EUR",
+    };
+    const ruleset = loadRuleset();
+    const frozen = JSON.parse(JSON.stringify(ruleset.rulesIn("ES-CT-BCN"))) as PlaceRules;
+    assert.deepEqual(calculateWith(frozen, request, today), calculate(request, ruleset, { today }));
   });
 
   it("replays what was known on a day", () => {
