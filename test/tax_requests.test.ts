@@ -75,6 +75,27 @@ describe("billable requests", () => {
     assert.match(unknown, /not accepted/);
   });
 
+  it("name the place of what is wrong, in arrays by number", async () => {
+    const wrong = { ...stay, nights: "two", guest_ages: [40, "x"], nightly_rate: 0 };
+    const { status, body } = await calculate({ authorization: `Bearer ${owner}` }, wrong);
+    assert.equal(status, 422);
+    const locations = body.detail.map(({ loc }: { loc: unknown }) => loc);
+    for (const loc of [
+      ["body", "nights"],
+      ["body", "guest_ages", 1],
+      ["body", "nightly_rate"],
+    ]) {
+      assert.ok(
+        locations.some((one: unknown) => JSON.stringify(one) === JSON.stringify(loc)),
+        JSON.stringify(loc),
+      );
+    }
+    const elsewhere = await calculate({ authorization: `Bearer ${owner}` }, { ...stay, jurisdiction_code: "QQ" });
+    assert.deepEqual([elsewhere.status, typeof elsewhere.body.detail], [400, "string"]);
+    const checkout = await calculate({ authorization: `Bearer ${owner}` }, { ...stay, checkout_date: "2026-03-09" });
+    assert.deepEqual(checkout.body.detail[0].loc, ["body", "checkout_date"]);
+  });
+
   it("are logged with a redacted payload, refused ones and unreadable ones included", async () => {
     const { token } = await signUp();
     const { api_key: key, key_id } = await newKey(token);

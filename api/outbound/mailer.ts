@@ -25,15 +25,24 @@ export interface MailerOptions {
   from: string;
 }
 
+/** Well below what the job queue takes for a dead worker. */
+const timeouts = { connectionTimeout: 20_000, greetingTimeout: 20_000, socketTimeout: 60_000 };
+
 export function openMailer({ smtpUrl, outboxFolder, from }: MailerOptions): Mailer {
   return smtpUrl ? smtpMailer(smtpUrl, from) : fileMailer(outboxFolder, from);
 }
 
 function smtpMailer(smtpUrl: string, from: string): Mailer {
-  const transport = createTransport(smtpUrl, { from });
+  const transport = createTransport({ url: smtpUrl, ...timeouts }, { from });
   return {
     async send(mail) {
-      await transport.sendMail({ ...mail, disableFileAccess: true, disableUrlAccess: true });
+      try {
+        await transport.sendMail({ ...mail, disableFileAccess: true, disableUrlAccess: true });
+      } catch (error) {
+        // The server's own words may name the person, and failures are logged.
+        const { code, responseCode } = error as { code?: string; responseCode?: number };
+        throw new Error(`Cannot send mail: ${[code, responseCode].filter(Boolean).join(" ") || "unknown reason"}`);
+      }
     },
     close: () => transport.close(),
   };

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { isSensitive, redacted } from "./redaction.ts";
+
+describe("redaction", () => {
+  it("covers sensitive names however they are written, and no others", () => {
+    for (const name of ["password", "PASSWORD", "new-password", "api_key", "apiKey", "X-API-Key", "accessToken"]) {
+      assert.ok(isSensitive(name), name);
+    }
+    for (const name of ["nights", "idempotency_key", "currency", "jurisdiction_code", "guest_ages", "purpose"]) {
+      assert.ok(!isSensitive(name), name);
+    }
+  });
+
+  it("lets no sensitive value through, wherever it stands", () => {
+    const secret = "hunter2-and-more";
+    const places = fc.letrec<{ value: unknown }>((tie) => ({
+      value: fc.oneof(
+        { depthSize: "medium", withCrossShrink: true },
+        fc.record({ password: fc.constant(secret), nights: fc.integer() }),
+        fc.array(tie("value"), { maxLength: 4 }),
+        fc.dictionary(fc.string(), tie("value"), { maxKeys: 4 }),
+        fc.record({ card: fc.record({ holder: tie("value"), number: fc.constant(secret) }) }),
+      ),
+    }));
+    fc.assert(fc.property(places.value, (value) => !JSON.stringify(redacted(value)).includes(secret)));
+  });
+
+  it("leaves the rest as it was, and cuts what is too deep or too long", () => {
+    const stay = { nights: 2, rooms: [{ price: "10.00", breakfast: true }], note: null };
+    assert.deepEqual(redacted(stay), stay);
+    let deep: unknown = "end";
+    for (let level = 0; level < 50; level += 1) deep = { deep };
+    assert.match(JSON.stringify(redacted(deep)), /too deep/);
+    assert.ok(JSON.stringify(redacted({ text: "x".repeat(100_000) })).length < 3000);
+    assert.equal((redacted(Array.from({ length: 1000 }, () => 1)) as unknown[]).length, 201);
+  });
+});
