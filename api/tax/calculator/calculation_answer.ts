@@ -11,7 +11,8 @@ import type { Evaluation } from "./evaluation.ts";
 import { explanationOf, rateText } from "./explanation.ts";
 import type { MissingInput } from "./missing_inputs.ts";
 import { Rational, sumOf } from "./rational.ts";
-import { type NightTax, type RuleTax, roundingOf, type SegmentTax } from "./rule_amounts.ts";
+import type { NightTax, RuleTax, SegmentTax } from "./rule_tax.ts";
+import { roundingOf } from "./tax_rounding.ts";
 
 const Money = Type.String({ description: "a decimal with the currency's digits" });
 const nullable = <T extends ReturnType<typeof Type.String>>(schema: T) => Type.Union([schema, Type.Null()]);

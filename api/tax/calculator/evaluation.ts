@@ -5,7 +5,8 @@
 import { allTermsOf, type KnownRule, type PlaceRules } from "../rules/ruleset.ts";
 import { CalculationProblem, type Stay } from "./calculation_request.ts";
 import { Rational, sumOf } from "./rational.ts";
-import { type RuleTax, taxOf } from "./rule_amounts.ts";
+import { taxOf } from "./rule_amounts.ts";
+import type { RuleTax } from "./rule_tax.ts";
 
 export interface Evaluation {
   taxes: readonly RuleTax[];

@@ -2,7 +2,7 @@
 import type { Terms } from "../rules/ruleset.ts";
 import type { Stay } from "./calculation_request.ts";
 import { minorDigitsOf } from "./currency.ts";
-import type { AppliedRate, SegmentTax } from "./rule_amounts.ts";
+import type { AppliedRate, SegmentTax } from "./rule_tax.ts";
 
 const unitTexts: Record<NonNullable<Terms["unit"]>, string> = {
   room_night: "room and night",
