@@ -58,7 +58,8 @@ export class Call {
   }
 
   hangUp() {
-    if (this.send({ type: "hang_up" })) this.later(hangUpPatienceMs, () => this.socket?.close(1000));
+    // Whoever hung up is not to wait for a server that has nothing more to say.
+    if (this.send({ type: "hang_up" })) this.later(hangUpPatienceMs, () => this.drop());
     else this.finish("client_hangup", "You hung up.");
   }
 
@@ -97,10 +98,11 @@ export class Call {
       this.endReason = message.reason;
     }
     this.listener.message(message);
+    // Nothing follows it, however long the connection takes to close.
+    if (this.endReason) this.finish(this.endReason, endings[this.endReason] ?? "The call has ended.");
   }
 
   closed(code, reason) {
-    if (this.endReason) return this.finish(this.endReason, endings[this.endReason] ?? "The call has ended.");
     if (!this.resumption) {
       void this.explainRefusal();
       return;

@@ -48,6 +48,8 @@ const calls = new CallsView((id) => agents.get(id)?.name ?? "Former agent", comp
 let picked;
 /** @type {undefined | {call: Call, player: object, microphone: object | undefined, muted: boolean, startedAtMs: number, timer: number}} */
 let current;
+/** Settles when the sound of the last call is let go of: two at a time can leave the new one silent. */
+let released = Promise.resolve();
 
 // Signing in
 
@@ -166,6 +168,7 @@ async function startCall(withMicrophone) {
   current = line;
   setActive(true);
   try {
+    await released;
     line.player = await openPlayer(
       outputHz,
       (name, cleared) => line.call?.send({ type: "mark", name, ...(cleared && { cleared }) }),
@@ -284,7 +287,8 @@ async function closeCall(line, state) {
   setState(state);
   setActive(false);
   toggleKeypad(false);
-  await release(line);
+  released = release(line);
+  await released;
   showInput(undefined);
   showPlayer({ bufferedMs: 0, underruns: 0, droppedMs: 0 });
 }
