@@ -1,27 +1,23 @@
-/** A run outlives the process that executes it: kill -9 in mid-run, three times, before a client that only keeps its cursor. */
+/**
+ * A run outlives the process that executes it: kill -9 in mid-run, three times, before clients that keep
+ * a cursor and nothing else, and are cut off at every event.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { readFileSync, rmSync } from "node:fs";
-import http from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { setTimeout as wait } from "node:timers/promises";
 import { freePort } from "#standalone/ports.ts";
 import { type RoleProcess, startRole } from "./role_process.ts";
+import { type AppAddress, askApp, assertWhole, followTogether, jsonOf } from "./run_followers.ts";
 
+const clients = 8;
 const nodes = 8;
 const wordsEach = 260;
 /** Once the client has seen so many events, the whole process is killed. */
 const killsAfter = [300, 900, 1500];
 const takeoverMsMax = 15_000;
-
-interface Seen {
-  id: number;
-  type: string;
-  atMs: number;
-}
 
 describe("a run of 2,000 events", () => {
   const dataDir = join(tmpdir(), `frontdesk-durability-${randomBytes(6).toString("hex")}`);
@@ -37,77 +33,49 @@ describe("a run of 2,000 events", () => {
     await process_.until(/Ctrl-C stops it/);
   }
 
-  it("shows each event exactly once, in order, through three times kill -9", { timeout: 110_000 }, async () => {
+  it("shows each event exactly once, in order, through three times kill -9", { timeout: 110_000 }, async ({
+    signal,
+  }) => {
     const port = await freePort();
     await start(port);
     const file = JSON.parse(readFileSync(join(dataDir, "bootstrap.json"), "utf8"));
     const host = await deploy(`http://127.0.0.1:${port}`, file);
-    const request = (method: string, path: string, headers: Record<string, string> = {}, body?: object) =>
-      new Promise<http.IncomingMessage>((resolve, reject) => {
-        const sent = http.request(
-          {
-            host: "127.0.0.1",
-            port,
-            method,
-            path,
-            agent: false,
-            headers: {
-              host,
-              authorization: `Bearer ${file.access_key}`,
-              "content-type": "application/json",
-              ...headers,
-            },
-          },
-          resolve,
-        );
-        sent.on("error", reject).end(body && JSON.stringify(body));
-      });
+    const app: AppAddress = { port, host, accessKey: file.access_key };
+    const created = await jsonOf(await askApp(app, "POST", "/v1/runs", { body: { background: true } }));
+    assert.equal(created.status, 202);
 
-    const created = await request("POST", "/v1/runs", {}, { background: true });
-    assert.equal(created.statusCode, 202);
-    const [chunk] = await once(created.setEncoding("utf8"), "data");
-    const runId: string = JSON.parse(String(chunk)).data.id;
-
-    const seen: Seen[] = [];
     const killedAtMs: number[] = [];
     const killsLeft = [...killsAfter];
-    let restarting: Promise<void> | undefined;
+    let restarted: Promise<void> = Promise.resolve();
     const kill = async () => {
-      killedAtMs.push(performance.now());
       await process_?.stop("SIGKILL");
       await start(port);
     };
-    while (seen.at(-1)?.type !== "run.succeeded") {
-      const cursor: Record<string, string> = seen.length > 0 ? { "last-event-id": String(seen.at(-1)?.id) } : {};
-      try {
-        const response = await request("GET", `/v1/runs/${runId}/stream`, cursor);
-        if (response.statusCode !== 200) throw new Error(`the stream answered ${response.statusCode}`);
-        for await (const frame of framesOf(response)) {
-          seen.push({ ...frame, atMs: performance.now() });
-          assert.notEqual(frame.type, "run.failed");
-          if (seen.length >= (killsLeft[0] ?? Number.POSITIVE_INFINITY)) {
-            killsLeft.shift();
-            restarting = kill();
-          }
-        }
-      } catch (error) {
-        if (error instanceof assert.AssertionError) throw error;
-        // The connection broke with the process: the client comes back with its cursor.
-        await wait(200);
-      }
-      await restarting;
-    }
+    let count = 0;
+    const everything = await followTogether(app, created.data.id, {
+      count: clients,
+      signal,
+      onEvent: ({ type }) => {
+        assert.notEqual(type, "run.failed");
+        count += 1;
+        if (count < (killsLeft[0] ?? Number.POSITIVE_INFINITY)) return;
+        killsLeft.shift();
+        killedAtMs.push(performance.now());
+        restarted = restarted.then(kill);
+      },
+    });
+    await restarted;
 
     assert.deepEqual(killsLeft, []);
-    assert.ok(seen.length >= 2000, `${seen.length} events`);
-    assert.deepEqual(
-      seen.map(({ id }) => id),
-      seen.map((_, i) => i + 1),
-    );
-    assert.equal(seen.filter(({ type }) => type === "node.completed").length, nodes + 2);
-    for (const killedMs of killedAtMs) {
-      const next = seen.find(({ type, atMs }) => type === "run.started" && atMs > killedMs);
-      assert.ok(next && next.atMs - killedMs < takeoverMsMax, `taken over after ${next && next.atMs - killedMs} ms`);
+    for (const seen of everything) {
+      assertWhole(seen);
+      assert.ok(seen.length >= 2000, `${seen.length} events`);
+      assert.equal(seen.at(-1)?.type, "run.succeeded");
+      assert.equal(seen.filter(({ type }) => type === "node.completed").length, nodes + 2);
+      for (const killedMs of killedAtMs) {
+        const next = seen.find(({ type, atMs }) => type === "run.started" && atMs > killedMs);
+        assert.ok(next && next.atMs - killedMs < takeoverMsMax, `taken over after ${next && next.atMs - killedMs} ms`);
+      }
     }
   });
 });
@@ -145,16 +113,4 @@ async function deploy(url: string, file: { pat: string; project_id: string }): P
   };
   const workflow = await post("/v1/workflows", { name: "Talker", definition });
   return (await post("/v1/apps", { name: "Talker", workflow_id: workflow.id })).hostname;
-}
-
-async function* framesOf(response: http.IncomingMessage): AsyncGenerator<{ id: number; type: string }> {
-  let text = "";
-  for await (const chunk of response.setEncoding("utf8")) {
-    text += chunk;
-    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
-      const match = /^id: (\d+)\nevent: (\S+)/.exec(text.slice(0, end));
-      text = text.slice(end + 2);
-      if (match) yield { id: Number(match[1]), type: match[2] ?? "" };
-    }
-  }
 }
