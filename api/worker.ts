@@ -15,7 +15,7 @@ import { purgeExpiredCredentials } from "#identity/purge.ts";
 import { createGuardedHttp } from "#outbound/guarded_http.ts";
 import { openMailer } from "#outbound/mailer.ts";
 import { sweepCalls } from "#platform/call_sweeper.ts";
-import { deliverCallbacks } from "#runs/callbacks.ts";
+import { createCallbackDelivery, rescueCallbacks } from "#runs/callback_delivery.ts";
 import { nodeDepsFor } from "#runs/engine/node_deps.ts";
 import { startRunEngine } from "#runs/engine/run_engine.ts";
 import { deliverCallbacksTask, executeRunTask } from "#runs/run_queue.ts";
@@ -95,6 +95,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     workerId: `${hostname()}:${process.pid}:${crypto.randomUUID().slice(0, 8)}`,
     nodeDeps: (claimed) => nodeDepsFor({ sql, http, encryption, now }, claimed),
   });
+  const callbacks = createCallbackDelivery({ sql, http, encryption, logger, now });
   const jobs = await startJobs({
     databaseUrl: config.databaseUrl,
     tasks: {
@@ -102,7 +103,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
       purge_runs: () => purgeRuns({ sql, now }),
       [sendMailTask]: (payload) => sendQueuedMail({ sql, mailer, publicUrl: config.publicUrl, now }, payload),
       [executeRunTask]: (payload) => engine.take(runIdOf(payload)),
-      [deliverCallbacksTask]: (payload) => deliverCallbacks({ sql, http, encryption, logger, now }, runIdOf(payload)),
+      [deliverCallbacksTask]: (payload) => callbacks.deliver(runIdOf(payload)),
     },
     schedule: { purge_expired_credentials: "17 * * * *", purge_runs: "37 * * * *" },
     concurrency: 8,
@@ -126,6 +127,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     run: async () => {
       const { orphaned } = await sweepRuns({ sql, bus, now });
       if (orphaned > 0) logger.warn({ orphaned }, "took over runs whose worker is gone");
+      await rescueCallbacks(sql, now());
     },
   });
   const rescuer = startPeriodic({ intervalMs: stuckJobsIntervalMs, onError, run: () => releaseStuckJobs(sql, now()) });
@@ -136,6 +138,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     async close() {
       await Promise.all([sweeper.stop(), runSweeper.stop(), rescuer.stop(), jobs.stop(), listener.close()]);
       await engine.stop();
+      await callbacks.close();
       await http.close();
       mailer.close();
       if (!given.bus) await bus.close();
