@@ -139,7 +139,9 @@ export type NewRunEvent = {
     data: RunEventData[K];
     node_id?: string;
     node_run_id?: string;
+    /** The node that this one is inside of, and of which item, from 0, where that is a map. */
     parent_node_run_id?: string;
+    iteration?: number;
     attempt?: number;
   };
 }[RunEventType];
@@ -159,6 +161,8 @@ export const runLimits = {
   inputBytesMax: 1024 * 1024,
   /** One event's JSON; a larger output or delta fails its node with `event_too_large`. */
   eventBytesMax: 256 * 1024,
+  /** Nodes that a run may execute, each item of a map counted. */
+  nodeRunsMax: 50_000,
   callbacksMax: 5,
   idempotencyKeyHours: 24,
   connectTokenHours: 24,

@@ -10,7 +10,16 @@ const closed = { additionalProperties: false } as const;
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const text = (maxLength: number, minLength = 0) => Type.String({ minLength, maxLength });
 
-export const workflowLimits = { nodesMax: 200, edgesMax: 1000, definitionBytesMax: 512 * 1024 } as const;
+export const workflowLimits = {
+  /** Those inside of maps counted. */
+  nodesMax: 200,
+  edgesMax: 1000,
+  definitionBytesMax: 512 * 1024,
+  mapItemsMax: 1000,
+  mapConcurrencyMax: 20,
+  /** How deep maps and subworkflows may stand in each other. */
+  depthMax: 5,
+} as const;
 
 export const schemaTypes = ["string", "number", "integer", "boolean", "object", "array", "any"] as const;
 
@@ -96,6 +105,35 @@ export const conditionOps = [
 ] as const;
 const ConditionTest = Type.Object({ left: reference(), op: oneOf(conditionOps), right: optional(reference()) }, closed);
 
+const nodeId = () => Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_-]{0,63}$" });
+
+/** `config` is checked against `nodeConfigs[type]` in a second step, so that its errors name the node. */
+export const WorkflowNode = Type.Object(
+  {
+    id: nodeId(),
+    type: Type.String(),
+    name: optional(text(200)),
+    config: optional(Type.Record(Type.String(), Type.Unknown())),
+    inputs: optional(Type.Record(text(200, 1), reference())),
+    retry: optional(
+      Type.Object(
+        {
+          max_attempts: Type.Integer({ minimum: 1, maximum: 10 }),
+          backoff_ms: optional(Type.Integer({ minimum: 0, maximum: 600_000 })),
+        },
+        closed,
+      ),
+    ),
+    timeout_s: optional(Type.Number({ minimum: 0.1, maximum: 86_400 })),
+    join: optional(oneOf(["all", "any"])),
+  },
+  closed,
+);
+export type WorkflowNode = Static<typeof WorkflowNode>;
+
+export const WorkflowEdge = Type.Object({ from: nodeId(), to: nodeId(), handle: optional(text(64, 1)) }, closed);
+export type WorkflowEdge = Static<typeof WorkflowEdge>;
+
 /** `config` by node kind. */
 export const nodeConfigs = {
   input: Type.Object({}, closed),
@@ -174,42 +212,34 @@ export const nodeConfigs = {
     { seconds: optional(Type.Number({ minimum: 0, maximum: 30 * 86_400 })), until: optional(reference()) },
     closed,
   ),
+  map: Type.Object(
+    {
+      items: reference(),
+      /** A graph of its own, without an input node: it begins at every node that nothing leads to. */
+      body: Type.Object(
+        {
+          nodes: Type.Array(WorkflowNode, { minItems: 1, maxItems: workflowLimits.nodesMax }),
+          edges: Type.Array(WorkflowEdge, { maxItems: workflowLimits.edgesMax }),
+        },
+        closed,
+      ),
+      concurrency: optional(Type.Integer({ minimum: 1, maximum: workflowLimits.mapConcurrencyMax })),
+      max_items: optional(Type.Integer({ minimum: 1, maximum: workflowLimits.mapItemsMax })),
+      on_item_error: optional(oneOf(["fail", "continue"])),
+    },
+    closed,
+  ),
+  subworkflow: Type.Object(
+    { workflow_id: Type.String({ format: "uuid" }), version_id: Type.String({ format: "uuid" }) },
+    closed,
+  ),
 } as const;
 
 export type NodeKind = keyof typeof nodeConfigs;
 export type NodeConfig<K extends NodeKind> = Static<(typeof nodeConfigs)[K]>;
 export const nodeKinds = Object.keys(nodeConfigs) as NodeKind[];
 /** Known from the design, not built yet: refused at save with their name. */
-export const laterNodeKinds = ["map", "subworkflow", "knowledge_search", "code"] as const;
-
-const nodeId = () => Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_-]{0,63}$" });
-
-/** `config` is checked against `nodeConfigs[type]` in a second step, so that its errors name the node. */
-export const WorkflowNode = Type.Object(
-  {
-    id: nodeId(),
-    type: Type.String(),
-    name: optional(text(200)),
-    config: optional(Type.Record(Type.String(), Type.Unknown())),
-    inputs: optional(Type.Record(text(200, 1), reference())),
-    retry: optional(
-      Type.Object(
-        {
-          max_attempts: Type.Integer({ minimum: 1, maximum: 10 }),
-          backoff_ms: optional(Type.Integer({ minimum: 0, maximum: 600_000 })),
-        },
-        closed,
-      ),
-    ),
-    timeout_s: optional(Type.Number({ minimum: 0.1, maximum: 86_400 })),
-    join: optional(oneOf(["all", "any"])),
-  },
-  closed,
-);
-export type WorkflowNode = Static<typeof WorkflowNode>;
-
-export const WorkflowEdge = Type.Object({ from: nodeId(), to: nodeId(), handle: optional(text(64, 1)) }, closed);
-export type WorkflowEdge = Static<typeof WorkflowEdge>;
+export const laterNodeKinds = ["knowledge_search", "code"] as const;
 
 export const WorkflowDefinition = Type.Object(
   {

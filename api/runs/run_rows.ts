@@ -32,6 +32,10 @@ export type RunOutcome =
 export interface NodeRunRow {
   id: string;
   node_id: string;
+  /** The node run that it is inside of; null in the run's own graph. */
+  parent_id: string | null;
+  /** Which walk inside of that one: the item of a map. */
+  iteration: number;
   attempt: number;
   status: "running" | "waiting" | "succeeded" | "skipped" | "failed";
   output: unknown;

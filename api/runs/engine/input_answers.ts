@@ -15,7 +15,7 @@ export interface AskedInput {
 /** A request of a node that has not finished. */
 export interface InputRequestRow {
   id: string;
-  node_id: string;
+  node_run_id: string;
   status: "pending" | "resolved" | "expired";
   /** The run has gone on with the answer before, and says so no second time. */
   taken: boolean;
@@ -31,7 +31,7 @@ export interface InputRequestRow {
 
 export async function openInputRequests(sql: Sql, runId: string): Promise<InputRequestRow[]> {
   return sql<InputRequestRow[]>`
-    select request.id, request.node_id, request.status, request.taken, request.params, request.response
+    select request.id, request.node_run_id, request.status, request.taken, request.params, request.response
     from input_request request join node_run on node_run.id = request.node_run_id
     where request.run_id = ${runId} and request.status in ('pending', 'resolved', 'expired')
       and node_run.status in ('running', 'waiting')

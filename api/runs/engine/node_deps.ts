@@ -1,6 +1,6 @@
 /** What nodes of one run may reach: models and tools, with the credentials of the run's own project. */
 import type { ModelSettings } from "#contracts/voice_agent.ts";
-import type { NodeConfig } from "#contracts/workflow.ts";
+import type { NodeConfig, WorkflowDefinition } from "#contracts/workflow.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
 import { connectMcp, McpError } from "#outbound/mcp_client.ts";
 import { createEchoModel } from "#outbound/models/echo_model.ts";
@@ -39,6 +39,13 @@ export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
   return {
     http,
     now,
+    async definitionOf(versionId) {
+      const [version] = await world.sql<{ definition: WorkflowDefinition }[]>`
+        select version.definition
+        from workflow_version version join workflow on workflow.id = version.workflow_id
+        where version.id = ${versionId} and workflow.project_id = ${run.project_id}`;
+      return version?.definition;
+    },
     async openModel(config) {
       if (config.connection_id === undefined) return builtIn(config);
       const { baseUrl, secret } = await connectionOf(config.connection_id);

@@ -3,10 +3,11 @@
  * state of its own. A node that waits (for an answer, for a moment) says so and is executed again,
  * from its beginning, when the wait is over; then `answer` or `woken` tells.
  */
-import type { InputRequest, NewRunEvent, RunUsage } from "#contracts/run_event.ts";
-import type { NodeConfig, NodeKind, SchemaNode } from "#contracts/workflow.ts";
+import type { InputRequest, NewRunEvent, RunError, RunUsage } from "#contracts/run_event.ts";
+import type { NodeConfig, NodeKind, SchemaNode, WorkflowDefinition } from "#contracts/workflow.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
 import type { LanguageModel } from "#outbound/models/language_model.ts";
+import type { Graph } from "../workflow_graph.ts";
 
 /** Facts of the run that references and templates can name. */
 export interface RunFacts {
@@ -16,11 +17,13 @@ export interface RunFacts {
   metadata: Record<string, unknown>;
 }
 
-/** What references resolve in: `$.input`, `$.nodes.<id>.output`, `$.run`. */
+/** What references resolve in: `$.input`, `$.nodes.<id>.output`, `$.run`; inside of a map `$.item` and `$.index` too. */
 export interface RunContext {
   input: Record<string, unknown>;
   nodes: Record<string, { output: unknown }>;
   run: RunFacts;
+  item?: unknown;
+  index?: number;
 }
 
 /** How an input request was resolved. */
@@ -55,6 +58,8 @@ export interface NodeDeps {
     toolArguments: Record<string, unknown>,
     signal: AbortSignal,
   ): Promise<unknown>;
+  /** The definition of a version of the run's own project. */
+  definitionOf(versionId: string): Promise<WorkflowDefinition | undefined>;
   now(): Date;
 }
 
@@ -70,7 +75,8 @@ export interface NodeContext<K extends NodeKind = NodeKind> {
   answer: InputAnswer | undefined;
   /** The moment that the node waited for has come. */
   woken: boolean;
-  emit(event: NodeEvent): void;
+  /** A node that says much awaits each: it is held up while the log is behind. @throws where the node is to end */
+  emit(event: NodeEvent): Promise<void>;
   deps: NodeDeps;
   signal: AbortSignal;
 }
@@ -78,7 +84,26 @@ export interface NodeContext<K extends NodeKind = NodeKind> {
 export type NodeResult =
   | { is: "done"; output: unknown; handle: string; usage?: RunUsage }
   | { is: "asking"; question: InputQuestion }
-  | { is: "sleeping"; until: Date };
+  | { is: "sleeping"; until: Date }
+  | { is: "nesting"; nesting: Nesting };
+
+/** What goes on inside of a node: walks through one graph. Asked for again, a node answers the same. */
+export interface Nesting {
+  graph: Graph;
+  iterations: number;
+  /** Walks at once. */
+  concurrency: number;
+  /** Its walks are counted: they say which one they are, and the node how far it is. */
+  counts: boolean;
+  contextOf(iteration: number): RunContext;
+  /** A walk that failed is an outcome like any other; otherwise the first one fails the node. */
+  toleratesErrors: boolean;
+  outputOf(outcomes: readonly WalkOutcome[]): unknown;
+  /** The node's own error, of the one of its walk. */
+  errorOf(iteration: number, error: RunError): RunError;
+}
+
+export type WalkOutcome = { output: Record<string, unknown> } | { error: RunError };
 
 export type ExecuteNode<K extends NodeKind> = (node: NodeContext<K>) => Promise<NodeResult> | NodeResult;
 

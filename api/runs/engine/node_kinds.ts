@@ -8,7 +8,9 @@ import { executeFeedback } from "./nodes/feedback.ts";
 import { executeHttp } from "./nodes/http.ts";
 import { executeInput } from "./nodes/input.ts";
 import { executeLlm } from "./nodes/llm.ts";
+import { executeMap } from "./nodes/map.ts";
 import { executeOutput } from "./nodes/output.ts";
+import { executeSubworkflow } from "./nodes/subworkflow.ts";
 import { executeTemplate } from "./nodes/template.ts";
 import { executeTool } from "./nodes/tool.ts";
 import { executeTransform } from "./nodes/transform.ts";
@@ -25,4 +27,11 @@ export const executors: { [K in NodeKind]: ExecuteNode<K> } = {
   approval: executeApproval,
   feedback: executeFeedback,
   delay: executeDelay,
+  map: executeMap,
+  subworkflow: executeSubworkflow,
 };
+
+/** Whether nodes of this kind have others inside of them. */
+export function isContainer(kind: string): boolean {
+  return kind === "map" || kind === "subworkflow";
+}

@@ -16,9 +16,10 @@ import { executors } from "./node_kinds.ts";
 const reachesOut: ReadonlySet<string> = new Set(["http", "tool", "llm"]);
 
 export interface NodeRunOptions extends Omit<NodeContext, "config" | "signal" | "emit"> {
-  /** Ends when the run does. */
+  /** Ends when the node's walk does. */
   signal: AbortSignal;
-  emit(event: NodeEvent): void;
+  /** @returns settles when more may be said; undefined when at once */
+  emit(event: NodeEvent): Promise<void> | undefined;
   /** Settles when the node's own row is durable. */
   recorded(): Promise<void>;
 }
@@ -37,20 +38,24 @@ export async function runNode(node: WorkflowNode, options: NodeRunOptions): Prom
     return execute({
       ...seen,
       config: (node.config ?? {}) as never,
-      emit(event) {
-        if (signal.aborted) return;
+      async emit(event) {
+        signal.throwIfAborted();
         const tooLarge = sizeProblem(event.data, "event_too_large", "an event");
         if (tooLarge) throw new NodeError(tooLarge.code, tooLarge.message);
-        emit(event);
+        await emit(event);
+        signal.throwIfAborted();
       },
       signal,
     });
   };
+  const aborted = abortOf(signal);
   try {
-    return await Promise.race([work(), abortOf(signal)]);
+    return await Promise.race([work(), aborted.rejected]);
   } catch (cause) {
     if (!timeout?.aborted) throw cause;
     throw new NodeError("node_timeout", `The node took longer than ${node.timeout_s} s`, { cause, retryable: true });
+  } finally {
+    aborted.forget();
   }
 }
 
@@ -69,9 +74,13 @@ export function sizeProblem(value: unknown, code: string, what: string): RunErro
   return { code, message: `Expected at most ${runLimits.eventBytesMax} bytes in ${what}, got ${bytes}` };
 }
 
-function abortOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+/** A run's signal outlives its nodes, thousands of them perhaps: each takes its listener away again. */
+function abortOf(signal: AbortSignal): { rejected: Promise<never>; forget(): void } {
+  let onAbort: () => void = () => undefined;
+  const rejected = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
   });
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
+  return { rejected, forget: () => signal.removeEventListener("abort", onAbort) };
 }

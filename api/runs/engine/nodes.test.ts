@@ -16,6 +16,7 @@ const deps: NodeDeps = {
   http,
   openModel: async () => assert.fail("no model is expected"),
   callMcpTool: async () => assert.fail("no MCP tool is expected"),
+  definitionOf: async () => undefined,
   now: () => now,
 };
 
@@ -35,7 +36,9 @@ async function execute<K extends NodeKind>(kind: K, config: NodeConfig<K>, chang
     streams: true,
     answer: undefined,
     woken: false,
-    emit: (event) => events.push(event),
+    emit: async (event) => {
+      events.push(event);
+    },
     deps,
     signal: new AbortController().signal,
     ...change,

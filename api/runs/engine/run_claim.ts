@@ -101,5 +101,5 @@ function leaseEnd(now: Date): Date {
 
 async function nodesOf(sql: AnySql, runId: string): Promise<NodeRunRow[]> {
   return sql<NodeRunRow[]>`
-    select id, node_id, attempt, status, output, error, usage, handle, wake_at from node_run where run_id = ${runId}`;
+    select id, node_id, parent_id, iteration, attempt, status, output, error, usage, handle, wake_at from node_run where run_id = ${runId}`;
 }

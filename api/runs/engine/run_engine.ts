@@ -47,6 +47,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
   const recorder = createRecorder({
     sql,
     bus,
+    workerId: deps.workerId,
     now: deps.now,
     onError: onError("events not recorded; the runs are left"),
   });

@@ -18,7 +18,11 @@ const out = (inputs: Record<string, unknown>) => ({ id: "out", type: "output", i
 const chain = (...ids: string[]) => ids.slice(1).map((to, i) => ({ from: ids[i] ?? "", to }));
 
 /** A run's life over any number of claims, with everything it wrote. */
-function life(definition: Omit<WorkflowDefinition, "schema_version">, models: LanguageModel[] = []) {
+function life(
+  definition: Omit<WorkflowDefinition, "schema_version">,
+  models: LanguageModel[] = [],
+  versions: Record<string, WorkflowDefinition> = {},
+) {
   const events: NewRunEvent[] = [];
   const nodes = new Map<string, NodeRunRow>();
   const asked: AskedInput[] = [];
@@ -35,19 +39,20 @@ function life(definition: Omit<WorkflowDefinition, "schema_version">, models: La
       );
       events.push(structuredClone(event));
     },
-    saveNode: (row) => nodes.set(row.node_id, structuredClone(row)),
+    saveNode: (row) => nodes.set(row.id, structuredClone(row)),
     ask(question) {
       asked.push(question);
-      const { id, nodeId, question: of } = question;
-      requests.push({ id, node_id: nodeId, status: "pending", taken: false, params: of.params, response: null });
+      const { id, nodeRunId, question: of } = question;
+      requests.push({ id, node_run_id: nodeRunId, status: "pending", taken: false, params: of.params, response: null });
     },
-    takeAnswer(id) {
+    closeInput(id) {
       Object.assign(requests.find((request) => request.id === id) ?? {}, { taken: true });
     },
     leave: (left) => {
       outcome = left;
     },
     flush: async () => undefined,
+    room: () => undefined,
   };
   const http = createGuardedHttp({ allowPrivateAddresses: false });
   const claim = () => {
@@ -83,10 +88,11 @@ function life(definition: Omit<WorkflowDefinition, "schema_version">, models: La
           http,
           openModel: async () => models.shift() ?? assert.fail("no model is left"),
           callMcpTool: async () => assert.fail("no MCP tool is expected"),
+          definitionOf: async (id) => versions[id],
           now,
         }),
         inputRequests: async () =>
-          requests.filter(({ node_id }) => ["running", "waiting"].includes(nodes.get(node_id)?.status ?? "")),
+          requests.filter(({ node_run_id }) => ["running", "waiting"].includes(nodes.get(node_run_id)?.status ?? "")),
         now,
         newId: () => crypto.randomUUID(),
         workerId: "w1",
@@ -108,6 +114,7 @@ function life(definition: Omit<WorkflowDefinition, "schema_version">, models: La
     types: () => events.map(({ type, node_id }) => (node_id ? `${type} ${node_id}` : type)),
     events,
     nodes,
+    nodeOf: (nodeId: string) => [...nodes.values()].find(({ node_id }) => node_id === nodeId),
     asked,
     advance: (ms: number) => {
       offsetMs += ms;
@@ -234,7 +241,7 @@ describe("a run", () => {
       [hanging, model("again")],
     );
     const dying = run.claim();
-    while (run.nodes.get("ask")?.status !== "running") await new Promise((resolve) => setImmediate(resolve));
+    while (run.nodeOf("ask")?.status !== "running") await new Promise((resolve) => setImmediate(resolve));
     dying.stop("lost");
     await dying.done;
     const outcome = await run.go();

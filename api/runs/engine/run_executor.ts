@@ -1,37 +1,35 @@
 /**
  * Executes one claimed run from its checkpoint to its end, or to the point where it only waits.
- * What to do next is `nextSteps`' decision; this file has the effects: it starts nodes, keeps their
- * states, tries failed ones again and notes everything with the run's writer.
+ * What to do next is `nextSteps`' decision; what happens to a node is in `node_steps.ts`, what goes on
+ * inside of one in `nested_walks.ts`. Here is the run as a whole: one step after the other, each
+ * durable before the next, until it is left.
  */
-import type { NewRunEvent, RunError, RunUsage } from "#contracts/run_event.ts";
-import { defaultHandle, type WorkflowNode } from "#contracts/workflow.ts";
-import type { NodeRunRow } from "../run_rows.ts";
-import { type Graph, graphOf } from "../workflow_graph.ts";
-import { answerOf, type InputRequestRow, requestedData, resolvedData } from "./input_answers.ts";
-import { type InputAnswer, type NodeDeps, NodeError, type NodeResult, type RunContext } from "./node_kind.ts";
-import { resolveInputs, runNode, sizeProblem } from "./node_runner.ts";
+import type { RunError } from "#contracts/run_event.ts";
+import { graphOf } from "../workflow_graph.ts";
+import { type Checkpoint, checkpointOf, restoreWalk } from "./checkpoint.ts";
+import { answerOf } from "./input_answers.ts";
+import { abandonNested, endNested, openNested } from "./nested_walks.ts";
+import type { WalkOutcome } from "./node_kind.ts";
+import { sizeProblem } from "./node_runner.ts";
+import {
+  askFor,
+  finishNode,
+  resumeNode,
+  skipNode,
+  sleepUntil,
+  startNode,
+  takeAnswer,
+  takeError,
+} from "./node_steps.ts";
 import type { RunWriter } from "./recorder.ts";
 import type { ClaimedRun } from "./run_claim.ts";
-import { handlesError, type NodeState, nextSteps } from "./stepper.ts";
+import { addUsage, type ExecutorDeps, type Finding, hasTooManyNodes, type RunScope } from "./run_scope.ts";
+import { createRunTimers } from "./run_timers.ts";
+import { nextSteps } from "./stepper.ts";
+import { type ActiveNode, newWalk, outputOf, type Walk } from "./walk.ts";
 
-/** A wait up to this long keeps the run in memory; a longer one parks it. */
-const shortWaitMs = 2000;
-const retryBackoffMsDefault = 500;
-const retryBackoffMsMax = 60_000;
 /** Workers may die; but a run over which so many died in a row is what kills them. */
 const recoveriesMax = 10;
-/** Longest time-out of a JavaScript timer. */
-const timerMsMax = 2 ** 31 - 1;
-
-export interface ExecutorDeps {
-  nodeDeps(claimed: ClaimedRun): NodeDeps;
-  /** Requests of nodes that have not finished. */
-  inputRequests(runId: string): Promise<InputRequestRow[]>;
-  now(): Date;
-  newId(): string;
-  workerId: string;
-  onInternalError(error: unknown, at: { run_id: string; node_id?: string }): void;
-}
 
 /** Why a run is stopped from outside. */
 export type StopReason = "canceled" | "timeout" | "lost" | "shutdown";
@@ -46,15 +44,6 @@ export interface ExecutingRun {
   activeMs(): number;
 }
 
-interface Active {
-  row: NodeRunRow;
-  /** Why it does not work at the moment. */
-  waitsFor: "input" | "moment" | undefined;
-}
-
-/** What happened to a node while the run listened. */
-type Finding = { node: WorkflowNode; result: NodeResult; startedMs: number } | { node: WorkflowNode; error: unknown };
-
 export function executeRun(claimed: ClaimedRun, writer: RunWriter, deps: ExecutorDeps): ExecutingRun {
   const execution = new RunExecution(claimed, writer, deps);
   return {
@@ -66,44 +55,27 @@ export function executeRun(claimed: ClaimedRun, writer: RunWriter, deps: Executo
 }
 
 class RunExecution {
-  private readonly claimed: ClaimedRun;
-  private readonly writer: RunWriter;
-  private readonly deps: ExecutorDeps;
-  private readonly nodeDeps: NodeDeps;
-  private readonly graph: Graph;
-  private readonly states = new Map<string, NodeState>();
-  private readonly active = new Map<string, Active>();
-  /** Answers that nodes which still work were given: one that is tried again asks no second time. */
-  private readonly answers = new Map<string, InputAnswer>();
-  /** Pending requests by node. */
-  private readonly asked = new Map<string, string>();
-  private readonly context: RunContext;
-  private readonly usage: RunUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-  private readonly streamed: ReadonlySet<string>;
-  private readonly abort = new AbortController();
-  private readonly timers = new Set<NodeJS.Timeout>();
+  private readonly scope: RunScope;
+  private readonly walk: Walk;
+  private readonly checkpoint: Checkpoint;
   private readonly findings: Finding[] = [];
+  /** Restored, and not gone on yet. */
+  private readonly restored: ActiveNode[] = [];
   private readonly claimedMs: number;
   private wakeUp: () => void = () => undefined;
   private woken = false;
+  /** The next answer is the one that the run was parked for. */
+  private resumes: boolean;
   private left = false;
   private stopped: { reason: StopReason; by?: { reason?: string; by?: string } } | undefined;
 
   constructor(claimed: ClaimedRun, writer: RunWriter, deps: ExecutorDeps) {
-    const { run, definition } = claimed;
-    this.claimed = claimed;
-    this.writer = writer;
-    this.deps = deps;
-    this.nodeDeps = deps.nodeDeps(claimed);
-    this.graph = graphOf(definition);
+    const { run, definition, nodes } = claimed;
     this.claimedMs = deps.now().getTime();
     if (claimed.canceled) this.stopped = { reason: "canceled", by: claimed.canceled };
-    this.streamed = new Set(
-      definition.nodes.flatMap(({ type, config }) =>
-        type === "output" && config?.stream_from ? [String(config.stream_from)] : [],
-      ),
-    );
-    this.context = {
+    this.checkpoint = checkpointOf(nodes);
+    this.resumes = this.checkpoint.wasParked;
+    this.walk = newWalk(graphOf(definition), {
       input: run.input,
       nodes: {},
       run: {
@@ -112,28 +84,48 @@ class RunExecution {
         ...(run.user_id !== null && { user_id: run.user_id }),
         metadata: run.metadata,
       },
+    });
+    this.scope = {
+      claimed,
+      writer,
+      deps,
+      nodeDeps: deps.nodeDeps(claimed),
+      timers: createRunTimers(),
+      active: new Map(),
+      changed: new Set(),
+      usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+      nodeRuns: nodes.length,
+      append: (event) => {
+        if (!this.left) writer.append(event);
+      },
+      find: (finding) => {
+        this.findings.push(finding);
+        this.wakeUp();
+      },
+      report: (error, nodeId) =>
+        deps.onInternalError(error, { run_id: run.id, ...(nodeId !== undefined && { node_id: nodeId }) }),
     };
   }
 
   async execute(): Promise<void> {
-    this.armTimeout();
+    const { writer, timers } = this.scope;
     try {
       await this.begin();
       while (!this.isLeft()) {
-        await this.writer.flush();
-        if (!this.isLeft()) await this.nextFinding();
+        await writer.flush();
+        if (!this.isLeft()) await this.nextStep();
       }
-      await this.writer.flush();
+      await writer.flush();
     } finally {
-      this.clearTimers();
-      this.abort.abort();
+      timers.clear();
+      this.abort();
     }
   }
 
   stop(reason: StopReason, by?: { reason?: string; by?: string }): void {
     this.stopped ??= { reason, ...(by && { by }) };
-    this.clearTimers();
-    this.abort.abort();
+    this.scope.timers.clear();
+    this.abort();
     this.wake();
   }
 
@@ -143,17 +135,28 @@ class RunExecution {
   }
 
   activeMs(): number {
-    return this.claimed.run.active_ms + this.deps.now().getTime() - this.claimedMs;
+    return this.scope.claimed.run.active_ms + this.scope.deps.now().getTime() - this.claimedMs;
   }
 
   private isLeft(): boolean {
     return this.left || this.stopped?.reason === "lost" || this.stopped?.reason === "shutdown";
   }
 
+  /** Ends whatever works, in whatever walk. */
+  private abort(): void {
+    this.walk.abort.abort();
+    for (const { walk } of this.scope.active.values()) walk.abort.abort();
+  }
+
   /** The first step: restores the checkpoint of a run that was begun before. */
   private async begin(): Promise<void> {
-    const { run, nodes } = this.claimed;
-    for (const row of nodes) this.restore(row);
+    const { claimed, deps, timers, usage, append } = this.scope;
+    const { run, nodes } = claimed;
+    // Only time that the run works counts.
+    timers.after(run.timeout_s * 1000 - this.activeMs(), () => this.stop("timeout"));
+    for (const row of nodes) if (row.usage) addUsage(usage, row.usage);
+    const rows = this.checkpoint.inside(null).flatMap(([, own]) => own);
+    this.restored.push(...restoreWalk(this.scope, this.walk, rows));
     if (this.stopped) {
       this.leaveStopped();
       return;
@@ -163,306 +166,132 @@ class RunExecution {
       this.end({ status: "failed", error: { code: "worker_lost", message } });
       return;
     }
-    const recovered = nodes.some(({ status }) => status === "running");
-    const wasParked = !recovered && nodes.some(({ status }) => status === "waiting");
+    const { wasInterrupted, wasParked } = this.checkpoint;
     if (!wasParked) {
-      this.append({
-        type: "run.started",
-        data: { attempt: run.attempt, worker: this.deps.workerId, ...(recovered && { recovered: true as const }) },
-      });
+      const data = {
+        attempt: run.attempt,
+        worker: deps.workerId,
+        ...(wasInterrupted && { recovered: true as const }),
+      };
+      append({ type: "run.started", data });
     }
-    const unfinished = [...this.active.values()];
-    if (unfinished.length > 0 && (await this.takeAnswers()) > 0 && wasParked) {
-      this.append({ type: "run.resumed", data: {} });
-    }
-    if (this.stopped) return;
-    for (const { row, waitsFor } of unfinished) {
-      const node = this.nodeOf(row.node_id);
-      // A parked retry is tried again, a parked delay is over; one that is not due yet sleeps on.
-      if (waitsFor === "moment" && row.wake_at) this.sleepUntil(node, row, row.wake_at, row.error === null);
-      if (waitsFor === undefined) this.work(node, { ...row, attempt: row.attempt + 1 });
-    }
-    this.step();
+    await this.goOn();
   }
 
-  private restore(row: NodeRunRow): void {
-    if (row.usage) this.addUsage(row.usage);
-    switch (row.status) {
-      case "succeeded":
-        this.context.nodes[row.node_id] = { output: row.output };
-        this.states.set(row.node_id, { is: "succeeded", handle: row.handle ?? defaultHandle });
-        return;
-      case "skipped":
-      case "failed":
-        if (row.status === "failed") this.context.nodes[row.node_id] = { output: { error: row.error } };
-        this.states.set(row.node_id, { is: row.status });
-        return;
-      case "waiting":
-        this.states.set(row.node_id, { is: "waiting" });
-        this.active.set(row.node_id, { row, waitsFor: row.wake_at ? "moment" : "input" });
-        return;
-      case "running":
-        this.states.set(row.node_id, { is: "running" });
-        this.active.set(row.node_id, { row, waitsFor: undefined });
-    }
-  }
-
-  /** Waits until a node has something to tell, somebody answered, or the run is stopped. */
-  private async nextFinding(): Promise<void> {
+  /** Waits until a node has something to tell, somebody answered, or the run is stopped; and does what follows. */
+  private async nextStep(): Promise<void> {
     if (this.findings.length === 0 && !this.woken) {
       await new Promise<void>((resolve) => {
         this.wakeUp = resolve;
       });
     }
-    const woken = this.woken;
-    this.woken = false;
     if (this.stopped) {
       this.leaveStopped();
       return;
     }
     for (const finding of this.findings.splice(0)) this.take(finding);
-    const waits = [...this.active.values()].some(({ waitsFor }) => waitsFor === "input");
-    // An answer that is not read now is read at the next beat, or found when the run is parked.
-    if (woken && waits) await this.takeAnswers().catch((error: unknown) => this.report(error));
-    this.step();
+    await this.goOn();
   }
 
   private take(finding: Finding): void {
-    const entry = this.active.get(finding.node.id);
-    if (!entry) return;
-    if ("error" in finding) this.takeError(finding.node, entry.row, finding.error);
-    else this.takeResult(finding.node, entry.row, finding.result, finding.startedMs);
-  }
-
-  private takeResult(node: WorkflowNode, row: NodeRunRow, result: NodeResult, startedMs: number): void {
-    if (result.is === "sleeping") {
-      this.sleepUntil(node, row, result.until, true);
+    const { of } = finding;
+    if (this.scope.active.get(of.row.id) !== of) return;
+    if ("error" in finding) {
+      abandonNested(this.scope, of, "The node that it is inside of took too long");
+      takeError(this.scope, of, finding.error);
       return;
     }
-    if (result.is === "asking") {
-      this.askFor(node, row, result);
-      return;
+    const { result, startedMs } = finding;
+    if (result.is === "done") finishNode(this.scope, of, result, startedMs);
+    else if (result.is === "asking") askFor(this.scope, of, result);
+    else if (result.is === "sleeping") sleepUntil(this.scope, of, result.until, true);
+    else {
+      const before = this.checkpoint.inside(of.row.id);
+      this.restored.push(...openNested(this.scope, of, { nesting: result.nesting, startedMs }, before));
     }
-    const duration_ms = this.deps.now().getTime() - startedMs;
-    const { output, handle, usage } = result;
-    if (usage) this.addUsage(usage);
-    const tooLarge = sizeProblem(output, "output_too_large", "an output");
-    if (tooLarge) {
-      this.fail(node, { ...row, usage: usage ?? null }, { ...tooLarge, node_id: node.id });
-      return;
-    }
-    const logged = this.claimed.policy.log_io ? { output } : {};
-    this.finish(node, {
-      ...row,
-      status: "succeeded",
-      output,
-      handle,
-      usage: usage ?? null,
-      wake_at: null,
-      error: null,
-    });
-    this.context.nodes[node.id] = { output };
-    this.states.set(node.id, { is: "succeeded", handle });
-    this.append({
-      type: "node.completed",
-      ...this.of(row),
-      data: { ...logged, ...(usage && { usage }), duration_ms, ...(handle !== defaultHandle && { handle }) },
-    });
   }
 
-  private takeError(node: WorkflowNode, row: NodeRunRow, cause: unknown): void {
-    if (this.abort.signal.aborted) return;
-    const error = this.errorOf(node, cause);
-    const attempts = node.retry?.max_attempts ?? 1;
-    const retryable = cause instanceof NodeError && cause.retryable;
-    if (!retryable || row.attempt >= attempts) {
-      this.fail(node, row, error);
-      return;
-    }
-    const base = node.retry?.backoff_ms ?? retryBackoffMsDefault;
-    const delay_ms = Math.min(base * 2 ** (row.attempt - 1), retryBackoffMsMax);
-    const next = { ...row, attempt: row.attempt + 1, error };
-    this.append({ type: "node.retrying", ...this.of(row), data: { error, next_attempt: next.attempt, delay_ms } });
-    this.sleepUntil(node, next, new Date(this.deps.now().getTime() + delay_ms), false);
+  /** Hands out answers, goes on with what was restored, and takes the next steps. */
+  private async goOn(): Promise<void> {
+    const looks = this.woken && [...this.scope.active.values()].some(({ waitsFor }) => waitsFor === "input");
+    this.woken = false;
+    const restored = this.restored.splice(0);
+    // Who waits for an answer goes on with it, or waits on.
+    const due = restored.filter(({ waitsFor }) => waitsFor !== "input");
+    if (restored.length > 0) await this.takeAnswers();
+    // An answer that is not read now is read at the next beat, or found when the run is parked.
+    else if (looks) await this.takeAnswers().catch((error: unknown) => this.scope.report(error));
+    if (this.stopped) return;
+    for (const active of due) resumeNode(this.scope, active);
+    this.step();
   }
 
-  private fail(node: WorkflowNode, row: NodeRunRow, error: RunError): void {
-    const handled = handlesError(node.id, this.graph);
-    this.finish(node, { ...row, status: "failed", error, output: null, wake_at: null });
-    this.context.nodes[node.id] = { output: { error } };
-    this.states.set(node.id, { is: "failed" });
-    this.append({ type: "node.failed", ...this.of(row), data: { error, handled } });
-  }
-
-  private askFor(node: WorkflowNode, row: NodeRunRow, { question }: Extract<NodeResult, { is: "asking" }>): void {
-    const { timeout_s } = question;
-    const asked = {
-      id: this.deps.newId(),
-      nodeRunId: row.id,
-      nodeId: node.id,
-      question,
-      onTimeout: String(node.config?.on_timeout ?? "reject"),
-      expiresAt: timeout_s === undefined ? undefined : new Date(this.deps.now().getTime() + timeout_s * 1000),
-    };
-    const data = requestedData(asked);
-    const tooLarge = sizeProblem(data, "event_too_large", "a request for input");
-    if (tooLarge) {
-      this.fail(node, row, { ...tooLarge, node_id: node.id });
-      return;
-    }
-    const waiting: NodeRunRow = { ...row, status: "waiting", wake_at: null };
-    this.suspend(node, waiting, "input");
-    this.asked.set(node.id, asked.id);
-    this.writer.ask(asked);
-    this.append({ type: "input.requested", ...this.of(row), data });
-  }
-
-  /**
-   * A long wait is one that the run can be parked for; in memory it ends by a timer all the same, as
-   * other branches may go on for longer.
-   * @param woken the node goes on after its own delay; false: it is tried again
-   */
-  private sleepUntil(node: WorkflowNode, row: NodeRunRow, until: Date, woken: boolean): void {
-    const leftMs = Math.max(0, until.getTime() - this.deps.now().getTime());
-    const isLong = leftMs > shortWaitMs;
-    const waiting: NodeRunRow = isLong
-      ? { ...row, status: "waiting", wake_at: until }
-      : { ...row, status: "running", wake_at: null };
-    this.suspend(node, waiting, isLong ? "moment" : undefined);
-    this.after(leftMs, () => this.work(node, waiting, { woken }));
-  }
-
-  private suspend(node: WorkflowNode, row: NodeRunRow, waitsFor: Active["waitsFor"]): void {
-    this.active.set(node.id, { row, waitsFor });
-    this.states.set(node.id, { is: waitsFor ? "waiting" : "running" });
-    this.writer.saveNode(row);
-  }
-
-  private finish(node: WorkflowNode, row: NodeRunRow): void {
-    this.active.delete(node.id);
-    this.answers.delete(node.id);
-    this.asked.delete(node.id);
-    this.writer.saveNode(row);
-  }
-
-  /** Hands answers to the nodes that asked. @returns how many went on with one */
-  private async takeAnswers(): Promise<number> {
-    const requests = await this.deps.inputRequests(this.claimed.run.id);
-    if (this.stopped) return 0;
+  private async takeAnswers(): Promise<void> {
+    const { active, claimed, deps, append } = this.scope;
+    const requests = await deps.inputRequests(claimed.run.id);
+    if (this.stopped) return;
     let taken = 0;
     for (const request of requests) {
-      const entry = this.active.get(request.node_id);
-      if (!entry) continue;
-      if (request.status === "pending") this.asked.set(request.node_id, request.id);
-      else if (request.taken) this.answers.set(request.node_id, answerOf(request));
-      else if (entry.waitsFor === "input") {
+      const asking = active.get(request.node_run_id);
+      if (!asking) continue;
+      if (request.status === "pending") asking.askedId = request.id;
+      else if (request.taken) asking.answer = answerOf(request);
+      else if (asking.waitsFor === "input") {
         taken += 1;
-        this.takeAnswer(entry.row, request);
+        takeAnswer(this.scope, asking, request);
       }
     }
-    return taken;
-  }
-
-  private takeAnswer(row: NodeRunRow, request: InputRequestRow): void {
-    this.asked.delete(row.node_id);
-    this.answers.set(row.node_id, answerOf(request));
-    this.writer.takeAnswer(request.id);
-    this.append({ type: "input.resolved", ...this.of(row), data: resolvedData(request) });
-    this.work(this.nodeOf(row.node_id), row, { answered: true });
+    if (taken > 0 && this.resumes) append({ type: "run.resumed", data: {} });
+    if (taken > 0) this.resumes = false;
   }
 
   /** Starts and skips what is due; ends or parks the run when nothing works any more. */
   private step(): void {
     if (this.left || this.stopped) return;
-    const { start, skip, done, failedNode } = nextSteps(this.graph, this.states);
+    const { active, changed } = this.scope;
+    // Walks that change by what ends here are visited by the same loop.
+    for (const walk of changed) {
+      changed.delete(walk);
+      const outcome = this.advance(walk);
+      if (outcome === undefined) continue;
+      if (!walk.inside) {
+        this.leaveWith(outcome);
+        return;
+      }
+      endNested(this.scope, walk, outcome);
+    }
+    if (hasTooManyNodes(this.scope)) {
+      const message = "The run has more node runs than a run may have";
+      this.end({ status: "failed", error: { code: "too_many_node_runs", message } });
+      return;
+    }
+    const works = [...active.values()].some(({ waitsFor }) => waitsFor === undefined);
+    if (!works && this.findings.length === 0) this.leaveParked();
+  }
+
+  /** @returns what the walk came to, once it has ended */
+  private advance(walk: Walk): WalkOutcome | undefined {
+    const { start, skip, done, failedNode } = nextSteps(walk.graph, walk.states);
     if (failedNode !== undefined) {
-      this.leaveFailed(failedNode);
-      return;
+      const { error } = (walk.context.nodes[failedNode]?.output ?? {}) as { error?: RunError };
+      return { error: error ?? { code: "internal_error", message: "The node failed", node_id: failedNode } };
     }
-    for (const id of skip) this.skip(id);
-    for (const id of start) this.work(this.nodeOf(id), this.newRow(id, "running"));
-    if (done) {
-      this.leaveSucceeded();
-      return;
-    }
-    const working = [...this.active.values()].some(({ waitsFor }) => waitsFor === undefined);
-    if (!working && this.findings.length === 0) this.leaveParked();
+    for (const id of skip) skipNode(this.scope, walk, id);
+    for (const id of start) startNode(this.scope, walk, id);
+    return done ? { output: outputOf(walk) } : undefined;
   }
 
-  private skip(id: string): void {
-    const row = this.newRow(id, "skipped");
-    this.states.set(id, { is: "skipped" });
-    this.writer.saveNode(row);
-    this.append({ type: "node.skipped", ...this.of(row), data: { reason: "No branch leads to this node" } });
-  }
-
-  private newRow(nodeId: string, status: NodeRunRow["status"]): NodeRunRow {
-    const nothing = { output: null, error: null, usage: null, handle: null, wake_at: null };
-    return { id: this.deps.newId(), node_id: nodeId, attempt: 1, status, ...nothing };
-  }
-
-  /** Executes the node in the background; what comes of it is a finding. One that goes on is not announced again. */
-  private work(node: WorkflowNode, row: NodeRunRow, goesOn: { answered?: boolean; woken?: boolean } = {}): void {
-    const running: NodeRunRow = { ...row, status: "running", wake_at: null };
-    const startedMs = this.deps.now().getTime();
-    this.suspend(node, running, undefined);
-    const inputs = resolveInputs(node, this.context);
-    if (!goesOn.answered && !goesOn.woken) this.announce(node, running, inputs);
-    const streams = (node.config?.stream ?? true) !== false && (this.streamed.size === 0 || this.streamed.has(node.id));
-    runNode(node, {
-      inputs,
-      context: this.context,
-      nodeRunId: row.id,
-      streams,
-      answer: this.answers.get(node.id),
-      woken: goesOn.woken ?? false,
-      emit: (event) => this.append({ ...event, ...this.of(running) } as NewRunEvent),
-      recorded: () => this.writer.flush(),
-      deps: this.nodeDeps,
-      signal: this.abort.signal,
-    }).then(
-      (result) => this.find({ node, result, startedMs }),
-      (error: unknown) => this.find({ node, error }),
-    );
-  }
-
-  private announce(node: WorkflowNode, row: NodeRunRow, inputs: Record<string, unknown>): void {
-    const isLogged = this.claimed.policy.log_io && !sizeProblem(inputs, "event_too_large", "an event");
-    const data = {
-      type: node.type,
-      ...(node.name !== undefined && { name: node.name }),
-      ...(isLogged && { input: inputs }),
-    };
-    this.append({ type: "node.started", ...this.of(row), data });
-  }
-
-  private find(finding: Finding): void {
-    this.findings.push(finding);
-    this.wakeUp();
-  }
-
-  private leaveSucceeded(): void {
-    const outputs = this.claimed.definition.nodes
-      .filter(({ id, type }) => type === "output" && this.states.get(id)?.is === "succeeded")
-      .map(({ id }) => this.context.nodes[id]?.output);
-    const output: Record<string, unknown> = Object.assign({}, ...outputs);
-    const tooLarge = sizeProblem(output, "output_too_large", "an output");
+  private leaveWith(outcome: WalkOutcome): void {
+    const tooLarge = "output" in outcome && sizeProblem(outcome.output, "output_too_large", "an output");
     if (tooLarge) this.end({ status: "failed", error: tooLarge });
-    else this.end({ status: "succeeded", output });
-  }
-
-  private leaveFailed(nodeId: string): void {
-    const { error } = (this.context.nodes[nodeId]?.output ?? {}) as { error?: RunError };
-    this.end({
-      status: "failed",
-      error: error ?? { code: "internal_error", message: "The node failed", node_id: nodeId },
-    });
+    else if ("error" in outcome) this.end({ status: "failed", error: outcome.error });
+    else this.end({ status: "succeeded", output: outcome.output });
   }
 
   private leaveStopped(): void {
     if (this.stopped?.reason === "canceled") this.end({ status: "canceled" });
     if (this.stopped?.reason !== "timeout") return;
-    const message = `The run worked for longer than ${this.claimed.run.timeout_s} s`;
+    const message = `The run worked for longer than ${this.scope.claimed.run.timeout_s} s`;
     this.end({ status: "failed", error: { code: "run_timeout", message } });
   }
 
@@ -472,88 +301,37 @@ class RunExecution {
       | { status: "failed"; error: RunError }
       | { status: "canceled" },
   ): void {
-    this.abort.abort();
-    const { usage } = this;
+    this.abort();
+    const { usage, append } = this.scope;
     const duration_ms = this.activeMs();
     if (outcome.status === "succeeded") {
-      this.append({ type: "run.succeeded", data: { output: outcome.output, usage, duration_ms } });
+      append({ type: "run.succeeded", data: { output: outcome.output, usage, duration_ms } });
     } else if (outcome.status === "failed") {
-      this.append({ type: "run.failed", data: { error: outcome.error, usage, duration_ms } });
+      append({ type: "run.failed", data: { error: outcome.error, usage, duration_ms } });
     } else {
-      this.append({ type: "run.canceled", data: { ...this.stopped?.by, usage, duration_ms } });
+      append({ type: "run.canceled", data: { ...this.stopped?.by, usage, duration_ms } });
     }
     this.leave({ ...outcome, usage });
   }
 
   private leaveParked(): void {
-    const waiting = [...this.active.values()];
+    const { active, usage, append } = this.scope;
+    const waiting = [...active.values()];
     const moments = waiting.flatMap(({ row, waitsFor }) =>
       waitsFor === "moment" && row.wake_at ? [row.wake_at.getTime()] : [],
     );
     const wakeAt = moments.length > 0 ? new Date(Math.min(...moments)) : undefined;
     const asks = waiting.some(({ waitsFor }) => waitsFor === "input");
-    if (asks) this.append({ type: "run.awaiting_input", data: { input_request_ids: [...this.asked.values()] } });
-    this.leave({ status: asks ? "awaiting_input" : "pending", usage: this.usage, wakeAt });
+    if (asks) {
+      const input_request_ids = waiting.flatMap(({ askedId }) => (askedId === undefined ? [] : [askedId]));
+      append({ type: "run.awaiting_input", data: { input_request_ids } });
+    }
+    this.leave({ status: asks ? "awaiting_input" : "pending", usage, wakeAt });
   }
 
   private leave(outcome: Parameters<RunWriter["leave"]>[0]): void {
     this.left = true;
-    this.clearTimers();
-    this.writer.leave(outcome, this.activeMs());
-  }
-
-  private append(event: NewRunEvent): void {
-    if (!this.left) this.writer.append(event);
-  }
-
-  private of(row: NodeRunRow) {
-    return { node_id: row.node_id, node_run_id: row.id, ...(row.attempt > 1 && { attempt: row.attempt }) };
-  }
-
-  private nodeOf(id: string): WorkflowNode {
-    const node = this.graph.get(id)?.node;
-    if (!node) throw new Error(`Run ${this.claimed.run.id} has a node ${id} that its version does not have`);
-    return node;
-  }
-
-  private addUsage(usage: RunUsage): void {
-    this.usage.prompt_tokens += usage.prompt_tokens;
-    this.usage.completion_tokens += usage.completion_tokens;
-    this.usage.total_tokens += usage.total_tokens;
-    if (usage.cached_tokens) this.usage.cached_tokens = (this.usage.cached_tokens ?? 0) + usage.cached_tokens;
-  }
-
-  private errorOf(node: WorkflowNode, cause: unknown): RunError {
-    if (cause instanceof NodeError) return { code: cause.code, message: cause.message, node_id: node.id };
-    this.report(cause, node.id);
-    return { code: "internal_error", message: "The node failed", node_id: node.id };
-  }
-
-  private report(error: unknown, nodeId?: string): void {
-    this.deps.onInternalError(error, { run_id: this.claimed.run.id, ...(nodeId !== undefined && { node_id: nodeId }) });
-  }
-
-  /** Only time that the run works counts. */
-  private armTimeout(): void {
-    const leftMs = this.claimed.run.timeout_s * 1000 - this.activeMs();
-    this.after(leftMs, () => this.stop("timeout"));
-  }
-
-  /** What is further away than a timer reaches is left to the sweeper, or to a later claim. */
-  private after(delayMs: number, act: () => void): void {
-    if (delayMs > timerMsMax) return;
-    const timer = setTimeout(
-      () => {
-        this.timers.delete(timer);
-        act();
-      },
-      Math.max(0, delayMs),
-    );
-    this.timers.add(timer);
-  }
-
-  private clearTimers(): void {
-    for (const timer of this.timers) clearTimeout(timer);
-    this.timers.clear();
+    this.scope.timers.clear();
+    this.scope.writer.leave(outcome, this.activeMs());
   }
 }

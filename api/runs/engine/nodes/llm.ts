@@ -59,8 +59,9 @@ async function readReply(node: NodeContext<"llm">, reply: AsyncIterable<LlmChunk
   for await (const chunk of reply) {
     if (chunk.kind === "text" || chunk.kind === "audio") {
       text += chunk.text;
-      if (node.streams && chunk.text)
-        node.emit({ type: "content.delta", data: { index, text: chunk.text, channel: "output" } });
+      if (node.streams && chunk.text) {
+        await node.emit({ type: "content.delta", data: { index, text: chunk.text, channel: "output" } });
+      }
     } else if (chunk.kind === "tool_call") {
       calls.push(chunk);
     } else {
@@ -70,7 +71,7 @@ async function readReply(node: NodeContext<"llm">, reply: AsyncIterable<LlmChunk
       if (chunk.cached > 0) usage.cached_tokens = (usage.cached_tokens ?? 0) + chunk.cached;
     }
   }
-  if (text) node.emit({ type: "content.completed", data: { index, text } });
+  if (text) await node.emit({ type: "content.completed", data: { index, text } });
   return { text, calls };
 }
 
@@ -79,7 +80,7 @@ async function answerCall(node: NodeContext<"llm">, call: ToolCall): Promise<His
   const { deps, nodeRunId, signal } = node;
   const startedMs = deps.now().getTime();
   const answered = { call_id: call.id };
-  node.emit({ type: "tool.called", data: { ...answered, name: call.name, arguments: call.arguments } });
+  await node.emit({ type: "tool.called", data: { ...answered, name: call.name, arguments: call.arguments } });
   const completed = (outcome: { result?: unknown; error?: string }) =>
     node.emit({
       type: "tool.completed",
@@ -91,12 +92,12 @@ async function answerCall(node: NodeContext<"llm">, call: ToolCall): Promise<His
     if (!tool) throw new NodeError("unknown_tool", `There is no tool ${call.name}`);
     const idempotencyKey = `${nodeRunId}:${call.id}`;
     const result = await callHttpTool(tool, call.arguments, { http: deps.http, idempotencyKey, signal });
-    completed({ result });
+    await completed({ result });
     return { ...item, text: typeof result === "string" ? result : JSON.stringify(result) };
   } catch (error) {
     signal.throwIfAborted();
     const message = error instanceof NodeError ? error.message : "The tool failed";
-    completed({ error: message });
+    await completed({ error: message });
     return { ...item, text: message, isError: true };
   }
 }

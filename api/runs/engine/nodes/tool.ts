@@ -22,14 +22,17 @@ export const executeTool: ExecuteNode<"tool"> = async (node) => {
   const toolArguments = answer?.params ?? inputs;
   const startedMs = node.deps.now().getTime();
   const durationMs = () => node.deps.now().getTime() - startedMs;
-  node.emit({ type: "tool.called", data: { call_id: nodeRunId, name, arguments: toolArguments } });
+  await node.emit({ type: "tool.called", data: { call_id: nodeRunId, name, arguments: toolArguments } });
   try {
     const result = await callTool(node, toolArguments);
-    node.emit({ type: "tool.completed", data: { call_id: nodeRunId, result, duration_ms: durationMs() } });
+    await node.emit({ type: "tool.completed", data: { call_id: nodeRunId, result, duration_ms: durationMs() } });
     return { is: "done", output: { result }, handle: defaultHandle };
   } catch (error) {
     const message = error instanceof NodeError ? error.message : "The tool failed";
-    node.emit({ type: "tool.completed", data: { call_id: nodeRunId, error: message, duration_ms: durationMs() } });
+    await node.emit({
+      type: "tool.completed",
+      data: { call_id: nodeRunId, error: message, duration_ms: durationMs() },
+    });
     throw error;
   }
 };

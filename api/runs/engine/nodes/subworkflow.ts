@@ -1,0 +1,29 @@
+import { compileSchemaNode } from "../../schema_node.ts";
+import { graphOf } from "../../workflow_graph.ts";
+import { type ExecuteNode, NodeError } from "../node_kind.ts";
+
+/**
+ * Walks through a version of another workflow of the project. Its input is the node's inputs, its
+ * output the node's; it sees nothing else of the run that it is part of.
+ */
+export const executeSubworkflow: ExecuteNode<"subworkflow"> = async ({ config, inputs, context, deps }) => {
+  const definition = await deps.definitionOf(config.version_id);
+  if (!definition) {
+    throw new NodeError("unknown_version", `The run's project has no workflow version ${config.version_id}`);
+  }
+  const [problem] = definition.input ? Object.entries(compileSchemaNode(definition.input, "inputs")(inputs)) : [];
+  if (problem) throw new NodeError("bad_input", `${problem[0]}: ${problem[1]}`);
+  return {
+    is: "nesting",
+    nesting: {
+      graph: graphOf(definition),
+      iterations: 1,
+      concurrency: 1,
+      counts: false,
+      toleratesErrors: false,
+      contextOf: () => ({ input: inputs, nodes: {}, run: context.run }),
+      outputOf: ([outcome]) => (outcome && "output" in outcome ? outcome.output : {}),
+      errorOf: (_, error) => error,
+    },
+  };
+};
