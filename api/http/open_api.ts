@@ -1,6 +1,7 @@
 /** OpenAPI 3.1 of a route table. TypeBox schemas are JSON Schemas already. */
-import type { TSchema } from "@sinclair/typebox";
+import { OptionalKind, type TSchema } from "@sinclair/typebox";
 import { type ErrorCode, errorCatalogue } from "#contracts/errors.ts";
+import { examplesIn } from "./open_api_examples.ts";
 import type { CredentialScheme, Route } from "./route.ts";
 
 const securitySchemes = {
@@ -38,50 +39,121 @@ export interface ErrorContract {
 
 /** The document; routes that only our own gateway may call are left out. */
 export function openApiFor(info: OpenApiInfo, errors: ErrorContract, routes: readonly Route[]): object {
+  const shown = routes.map((route) => route.spec).filter((spec) => spec.guard.scheme !== "internal_secret");
+  const schemes = new Set(shown.flatMap((spec) => securityOf(spec.guard.scheme).flatMap(Object.keys)));
   const paths: Record<string, Record<string, object>> = {};
-  for (const { spec } of routes.filter((route) => route.spec.guard.scheme !== "internal_secret")) {
+  for (const spec of shown) {
     paths[spec.path] ??= {};
-    paths[spec.path]![spec.method.toLowerCase()] = operationFor(spec, errors);
+    paths[spec.path]![spec.method.toLowerCase()] = operationFor(spec, shown, errors);
   }
   return {
     openapi: "3.1.0",
     info,
     paths,
-    components: { securitySchemes, schemas: { Error: errors.schema } },
-  };
-}
-
-function operationFor(spec: Route["spec"], errors: ErrorContract): object {
-  const { scheme } = spec.guard;
-  const pathNames = [...spec.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? "");
-  const typed: Readonly<Record<string, TSchema>> = spec.params ?? {};
-  const schemaOf = (name: string) => typed[name] ?? { type: "string", format: "uuid" };
-  return {
-    summary: spec.summary,
-    security: securityOf(scheme),
-    parameters: [
-      ...pathNames.map((name) => ({ name, in: "path", required: true, schema: schemaOf(name) })),
-      ...Object.entries(spec.query ?? {}).map(([name, schema]) => ({ name, in: "query", schema })),
-    ],
-    ...(spec.body && { requestBody: { content: jsonContent(spec.body) } }),
-    responses: {
-      [spec.reply.status]: {
-        description: "Success",
-        ...("body" in spec.reply && { content: jsonContent(spec.reply.body) }),
-      },
-      ...Object.fromEntries(errorsOf(spec, errors).map((code) => [errorCatalogue[code].status, errorReply(code)])),
+    components: {
+      securitySchemes: Object.fromEntries(Object.entries(securitySchemes).filter(([name]) => schemes.has(name))),
+      schemas: { Error: errors.schema },
     },
   };
 }
 
-const jsonContent = (schema: TSchema) => ({ "application/json": { schema } });
+type Spec = Route["spec"];
 
-const errorReply = (code: ErrorCode) => ({
-  description: errorCatalogue[code].message,
-  content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
-});
+function operationFor(spec: Spec, all: readonly Spec[], errors: ErrorContract): object {
+  const examples = examplesIn(spec);
+  const pathNames = [...spec.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? "");
+  const typed: Readonly<Record<string, TSchema>> = spec.params ?? {};
+  const schemaOf = (name: string) => typed[name] ?? { type: "string", format: "uuid" };
+  return {
+    operationId: operationIdOf(spec),
+    tags: [spec.path.split("/")[2] ?? "service"],
+    summary: spec.summary,
+    security: securityOf(spec.guard.scheme),
+    parameters: [
+      ...pathNames.map((name) => ({
+        name,
+        in: "path",
+        required: true,
+        schema: schemaOf(name),
+        ...examples.ofPath(name),
+      })),
+      ...Object.entries(spec.query ?? {}).map(([name, schema]) => ({
+        name,
+        in: "query",
+        required: !(OptionalKind in schema),
+        schema,
+        ...examples.ofQuery(name),
+      })),
+    ],
+    ...(spec.body && {
+      requestBody: {
+        // A body whose fields are all optional may be left out.
+        required: ((spec.body.required as unknown[] | undefined) ?? []).length > 0,
+        content: { "application/json": { schema: spec.body, ...examples.ofBody() } },
+      },
+    }),
+    responses: responsesOf(spec, all, errors),
+  };
+}
 
-function errorsOf(spec: Route["spec"], errors: ErrorContract): ErrorCode[] {
+function responsesOf(spec: Spec, all: readonly Spec[], errors: ErrorContract): Record<string, object> {
+  const { reply } = spec;
+  const examples = examplesIn(spec);
+  const links = linksFrom(spec, all);
+  const success = (status: number, description: string) => ({
+    description,
+    ...("body" in reply && {
+      content: { [reply.mediaType ?? "application/json"]: { schema: reply.body, ...examples.ofAnswer(status) } },
+    }),
+    ...(Object.keys(links).length > 0 && { links }),
+  });
+  const failures = new Map<number, ErrorCode[]>();
+  for (const code of errorsOf(spec, errors)) {
+    const { status } = errorCatalogue[code];
+    failures.set(status, [...(failures.get(status) ?? []), code]);
+  }
+  return {
+    ...Object.fromEntries(
+      [...failures].map(([status, codes]) => [
+        status,
+        {
+          description: codes.map((code) => errorCatalogue[code].message).join("; "),
+          content: {
+            "application/json": { schema: { $ref: "#/components/schemas/Error" }, ...examples.ofAnswer(status) },
+          },
+        },
+      ]),
+    ),
+    ...Object.fromEntries(
+      Object.entries(spec.otherReplies ?? {}).map(([status, when]) => [status, success(Number(status), when)]),
+    ),
+    [reply.status]: success(reply.status, "Success"),
+  };
+}
+
+/** `post_v1_bookings_booking_id_refund`: stable as long as method and path are. */
+function operationIdOf({ method, path }: Spec): string {
+  return `${method.toLowerCase()}${path.replaceAll(/[^a-zA-Z0-9]+/g, "_")}`.replace(/_$/, "");
+}
+
+/** What a client may do with this route's answer: the operations that take an id out of it. */
+function linksFrom(spec: Spec, all: readonly Spec[]): Record<string, object> {
+  const name = `${spec.method} ${spec.path}`;
+  return Object.fromEntries(
+    all.flatMap((target) => {
+      const taken = Object.entries(target.paramsFrom ?? {}).filter(([, origin]) => origin.route === name);
+      if (taken.length === 0) return [];
+      const parameters = taken.map(([param, { field }]) => [
+        `path.${param}`,
+        `$response.body#/${field.replaceAll(".", "/")}`,
+      ]);
+      const operationId = operationIdOf(target);
+      return [[operationId, { operationId, parameters: Object.fromEntries(parameters) }]];
+    }),
+  );
+}
+
+function errorsOf(spec: Spec, errors: ErrorContract): ErrorCode[] {
   const codes = new Set<ErrorCode>(spec.errors);
   if (spec.guard.scheme !== "none") codes.add("unauthorized");
   if (spec.path.includes("{")) codes.add("not_found");

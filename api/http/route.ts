@@ -40,6 +40,30 @@ export interface Exchange<Principal, Params, Query, Body> {
   request: Request;
 }
 
+export type SuccessStatus = 200 | 201 | 202;
+
+/**
+ * A request as somebody would send it. `api/http/README.md` says how the test that sends it comes by
+ * ids and tokens.
+ */
+export interface RouteExample {
+  /** Path parameters that no other route gives out. */
+  params?: Readonly<Record<string, string | number>>;
+  query?: Readonly<Record<string, string | number | boolean>>;
+  body?: unknown;
+  /** What it is answered with, when that is not the reply's status. */
+  status?: number;
+  /** An answer to it, for the reader. */
+  answer?: unknown;
+}
+
+/** The route whose answer has a path parameter's value, and in which field (`a.0.b`). */
+export interface ParamOrigin {
+  /** `POST /v1/bookings` */
+  route: string;
+  field: string;
+}
+
 export interface RouteSpec<
   Principal,
   Path extends string,
@@ -58,10 +82,19 @@ export interface RouteSpec<
   query?: Query;
   body?: Body;
   bodyOptions?: JsonBodyOptions;
-  /** What is usually answered. A handler that has another success answer returns a `Response` of its own. */
-  reply: { status: 200 | 201 | 202; body: Reply } | { status: 204 };
+  /**
+   * What is usually answered; `mediaType` where that is no JSON. A handler that has another success
+   * answer returns a `Response` of its own.
+   */
+  reply: { status: SuccessStatus; body: Reply; mediaType?: string } | { status: 204 };
+  /** Other success statuses with the same body, and when they are answered. */
+  otherReplies?: Readonly<Partial<Record<SuccessStatus, string>>>;
   /** Errors beyond the ones that follow from the rest of the declaration. */
   errors?: readonly ErrorCode[];
+  /** Requests to learn from, by what they show in snake_case. A test sends each of them. */
+  examples?: Readonly<Record<string, RouteExample>>;
+  /** Ids in the path that another route gives out: `{ booking_id: { route: "POST /v1/bookings", field: "id" } }`. */
+  paramsFrom?: Readonly<Record<string, ParamOrigin>>;
   handle(
     exchange: Exchange<
       Principal,
