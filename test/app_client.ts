@@ -66,7 +66,16 @@ export interface AppClient {
 }
 
 const pollMs = 20;
-const pollsMax = 1000;
+const patienceMs = 20_000;
+
+/** Asks again and again, as a client does that has no stream. */
+export async function eventually(fact: () => Promise<boolean>, what: string): Promise<void> {
+  const untilMs = performance.now() + patienceMs;
+  while (!(await fact())) {
+    if (performance.now() > untilMs) assert.fail(`Expected within ${patienceMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+}
 
 export async function openAppClient(api: ApiHarness): Promise<AppClient> {
   const manage: AppClient["manage"] = (method, path, body) => api.call(method, path, { token: api.owner.token, body });
@@ -100,12 +109,12 @@ export async function openAppClient(api: ApiHarness): Promise<AppClient> {
       return { id: app.body.data.id, host: app.body.data.hostname, workflowId };
     },
     async until(host, runId, status) {
-      for (let polls = 0; polls < pollsMax; polls += 1) {
-        const { body } = await call(host, "GET", `/v1/runs/${runId}`);
-        if (body.data.status === status) return body.data;
-        await new Promise((resolve) => setTimeout(resolve, pollMs));
-      }
-      return assert.fail(`the run did not become ${status}`);
+      let run: Answer["body"];
+      await eventually(async () => {
+        run = (await call(host, "GET", `/v1/runs/${runId}`)).body.data;
+        return run.status === status;
+      }, `the run is ${status}`);
+      return run;
     },
   };
 }

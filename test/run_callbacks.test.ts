@@ -11,7 +11,6 @@ import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
-import { setTimeout as wait } from "node:timers/promises";
 import { type RedisForTests, redisMissing, startRedis } from "#gateway/redis_fixture.ts";
 import { silentLogger } from "#http/logger.ts";
 import type { ResolvedAddress } from "#outbound/address_guard.ts";
@@ -19,7 +18,7 @@ import { createGuardedHttp, type GuardedHttp, type GuardedResponse } from "#outb
 import { createCallbackDelivery } from "#runs/callback_delivery.ts";
 import { createEncryption } from "#store/encryption.ts";
 import { type ApiHarness, appConfig, openApiHarness } from "./api_harness.ts";
-import { type AppClient, answering, approving, openAppClient } from "./app_client.ts";
+import { type AppClient, answering, approving, eventually, openAppClient } from "./app_client.ts";
 import { type RoleProcess, sharedSecrets, startRole } from "./role_process.ts";
 import { selfSigned } from "./self_signed.ts";
 
@@ -150,11 +149,8 @@ describe("callbacks, as they are sent", { skip: redisMissing(redisUrl) }, () => 
     const key = `callbacks:${runId}`;
     await api.sql`
       select graphile_worker.add_job('deliver_callbacks', json_build_object('run_id', ${runId}::uuid), job_key := ${key})`;
-    for (;;) {
-      const left = await api.sql`select 1 from graphile_worker.jobs where key = ${key}`;
-      if (left.length === 0) return;
-      await wait(20);
-    }
+    const left = () => api.sql`select 1 from graphile_worker.jobs where key = ${key}`;
+    await eventually(async () => (await left()).length === 0, "the job is done");
   }
 
   it("say what the interface document says, byte for byte", async () => {
@@ -214,11 +210,8 @@ describe("callbacks, as they are sent", { skip: redisMissing(redisUrl) }, () => 
       [1, 2, 3, 4, 5].map((n) => ({ url: receiver.url(`/five/${n}`) })),
     );
     await receiver.until(5, "/five/");
-    for (;;) {
-      const outcomes = await outcomesOf(id);
-      if (outcomes.every(({ outcome }) => outcome !== null)) break;
-      await wait(20);
-    }
+    const noted = async () => (await outcomesOf(id)).every(({ outcome }) => outcome !== null);
+    await eventually(noted, "every attempt is over");
     await lookAgain(id);
     assert.deepEqual(
       (await outcomesOf(id)).map(({ outcome }) => outcome),
@@ -289,10 +282,10 @@ describe("callbacks, as they are sent", { skip: redisMissing(redisUrl) }, () => 
     const id = await invoke(host, [{ url: receiver.url("/rescued") }]);
     const claiming = () => api.sql<{ pid: number }[]>`
       select pid from pg_locks where locktype = 'advisory' and objid = ${lock} and not granted`;
-    while ((await claiming()).length === 0) await wait(20);
+    await eventually(async () => (await claiming()).length === 1, "a worker is about to claim");
     await worker?.stop("SIGKILL");
     await api.sql`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = ${lock} and not granted`;
-    while ((await claiming()).length > 0) await wait(20);
+    await eventually(async () => (await claiming()).length === 0, "its claim is undone");
     await holder`select pg_advisory_unlock(${lock})`;
     holder.release();
     await api.sql.unsafe("drop trigger hold_claim on callback; drop function hold_claim()");

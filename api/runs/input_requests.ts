@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError, type ErrorDetails } from "#contracts/errors.ts";
 import { oneOf } from "#contracts/one_of.ts";
-import { inputDecisions } from "#contracts/run_event.ts";
+import { inputDecisions, runLimits } from "#contracts/run_event.ts";
 import type { SchemaNode } from "#contracts/workflow.ts";
 import { type Route, route } from "#http/route.ts";
 import { type AnySql, json } from "#store/sql.ts";
@@ -87,12 +87,24 @@ async function answer(sql: AnySql, runId: string, answers: readonly Answer[], no
     }
   }
   if (Object.keys(details).length > 0) throw new ApiError("bad_request", { details });
+  requireSizes(asked, answers);
   for (const { input_request_id, ...response } of answers) {
     await sql`
       update input_request set status = 'resolved', response = ${json(sql, response)}, resolved_at = ${now}
       where id = ${input_request_id} and status = 'pending'`;
   }
   await unparkRuns(sql, [runId]);
+}
+
+/** An answer becomes its node's output: what an event cannot hold would fail the run. @throws ApiError payload_too_large */
+function requireSizes(asked: readonly AskedRow[], answers: readonly Answer[]): void {
+  for (const [index, { input_request_id, params, ...rest }] of answers.entries()) {
+    const proposed = asked.find(({ id }) => id === input_request_id)?.params;
+    const bytes = Buffer.byteLength(JSON.stringify({ ...rest, params: { ...proposed, ...params } }));
+    if (bytes <= runLimits.eventBytesMax) continue;
+    const details = { [`responses.${index}`]: `Expected at most ${runLimits.eventBytesMax} bytes` };
+    throw new ApiError("payload_too_large", { details });
+  }
 }
 
 function problemsOf(request: AskedRow, { input_request_id: _, ...response }: Answer, at: string): ErrorDetails {

@@ -68,12 +68,12 @@ export async function createRun(
 const inputChecks = new Map<string, ReturnType<typeof compileSchemaNode>>();
 const inputChecksMax = 1000;
 
+/** The first event tells the input, and the input node hands it on: it may be as large as an event. */
+const inputBytesMax = runLimits.eventBytesMax;
+
 function requireInput(app: HostedApp, input: Record<string, unknown>): void {
-  const bytes = Buffer.byteLength(JSON.stringify(input));
-  if (bytes > runLimits.inputBytesMax) {
-    throw new ApiError("payload_too_large", {
-      details: { input: `Expected at most ${runLimits.inputBytesMax} bytes` },
-    });
+  if (Buffer.byteLength(JSON.stringify(input)) > inputBytesMax) {
+    throw new ApiError("payload_too_large", { details: { input: `Expected at most ${inputBytesMax} bytes` } });
   }
   const schema = app.definition.input;
   if (!schema) return;
@@ -122,19 +122,22 @@ async function lock(sql: AnySql, name: string): Promise<void> {
 const creationsAtOnce = 200;
 
 async function requirePlace(sql: AnySql, app: HostedApp): Promise<void> {
-  const placesMax = app.policy.max_queued_runs;
-  if (placesMax === 0 || (await queuedRuns(sql, app)) < placesMax - creationsAtOnce) return;
+  if ((await freePlaces(sql, app)) > creationsAtOnce) return;
   // A lock for everybody would let one commit after the other happen, each with its own wait for the disk.
   await lock(sql, `${app.id}:create`);
-  if ((await queuedRuns(sql, app)) < placesMax) return;
-  const details = { app: `Expected fewer than ${app.policy.max_queued_runs} queued runs` };
-  throw new ApiError("too_many_requests", { details, retryAfterS: 1 });
+  if ((await freePlaces(sql, app)) > 0) return;
+  const { max_queued_runs: queued, max_concurrent_runs: concurrent } = app.policy;
+  const expected = queued === 0 ? `${concurrent} runs under way, as none may wait` : `${queued} queued runs`;
+  throw new ApiError("too_many_requests", { details: { app: `Expected fewer than ${expected}` }, retryAfterS: 1 });
 }
 
-async function queuedRuns(sql: AnySql, app: HostedApp): Promise<number> {
+/** In the app's queue; where nothing may wait, among its concurrent runs. */
+async function freePlaces(sql: AnySql, app: HostedApp): Promise<number> {
+  const { max_queued_runs, max_concurrent_runs } = app.policy;
+  const taken = max_queued_runs > 0 ? sql`status = 'pending'` : sql`status in ('pending', 'running')`;
   const counted = await sql<{ count: number }[]>`
-    select count(*)::integer as count from run where app_id = ${app.id} and status = 'pending' and wake_at is null`;
-  return oneRow(counted).count;
+    select count(*)::integer as count from run where app_id = ${app.id} and ${taken} and wake_at is null`;
+  return (max_queued_runs > 0 ? max_queued_runs : max_concurrent_runs) - oneRow(counted).count;
 }
 
 /** What happens to the session's runs that this one follows. */
