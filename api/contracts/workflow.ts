@@ -19,6 +19,8 @@ export const workflowLimits = {
   mapConcurrencyMax: 20,
   /** How deep maps and subworkflows may stand in each other. */
   depthMax: 5,
+  /** Versions inside of one, those inside of them counted. */
+  subworkflowsMax: 100,
 } as const;
 
 export const schemaTypes = ["string", "number", "integer", "boolean", "object", "array", "any"] as const;
@@ -238,6 +240,10 @@ export const nodeConfigs = {
 export type NodeKind = keyof typeof nodeConfigs;
 export type NodeConfig<K extends NodeKind> = Static<(typeof nodeConfigs)[K]>;
 export const nodeKinds = Object.keys(nodeConfigs) as NodeKind[];
+/** Kinds with other nodes inside of them. */
+export function isContainer(kind: string): boolean {
+  return kind === "map" || kind === "subworkflow";
+}
 /** Known from the design, not built yet: refused at save with their name. */
 export const laterNodeKinds = ["knowledge_search", "code"] as const;
 

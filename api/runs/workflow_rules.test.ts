@@ -94,6 +94,108 @@ describe("saving a workflow", () => {
       /text is none/,
     ],
   ];
+  const body = {
+    nodes: [
+      { id: "greet", type: "template", config: { template: "Dear {{g}}" }, inputs: { g: "$.item.name" } },
+      {
+        id: "one",
+        type: "output",
+        inputs: { text: "$.nodes.greet.output.text", n: "$.index", q: "$.nodes.pre.output" },
+      },
+    ],
+    edges: [{ from: "greet", to: "one" }],
+  };
+  /** A chain with a map over the input's guests, and a node before it. */
+  const mapping = (config: Record<string, unknown> = {}, change: Record<string, unknown> = {}) =>
+    definition({
+      nodes: [
+        input,
+        { id: "pre", type: "template", config: { template: "" } },
+        { id: "each", type: "map", config: { items: "$.input.guests", body, ...config }, ...change },
+        { id: "out", type: "output", inputs: { all: "$.nodes.each.output.items" } },
+      ],
+      edges: [
+        { from: "in", to: "pre" },
+        { from: "pre", to: "each" },
+        { from: "each", to: "out" },
+      ],
+    });
+  const withBody = (change: Record<string, unknown>) => mapping({ body: { ...body, ...change } });
+  const [greet, one] = body.nodes;
+  const nested = (depth: number): Record<string, unknown> => ({
+    items: "$.input.guests",
+    body:
+      depth === 0
+        ? { nodes: [{ id: "last", type: "output" }], edges: [] }
+        : {
+            nodes: [
+              { id: `map_${depth}`, type: "map", config: nested(depth - 1) },
+              { id: `out_${depth}`, type: "output" },
+            ],
+            edges: [{ from: `map_${depth}`, to: `out_${depth}` }],
+          },
+  });
+
+  it("accepts a map whose body refers to its item, and to what comes before the map", () => {
+    assert.deepEqual(workflowProblems(mapping()), {});
+    assert.deepEqual(workflowProblems(mapping(nested(4))), {});
+  });
+
+  const at = "nodes.2.config.body";
+  refused.push(
+    ["$.item outside of a map", withNode({ inputs: { q: "$.item" } }), "nodes.1.inputs", /below \$\.input/],
+    ["a map without items", withNode({ type: "map", config: { body } }), "nodes.1.config.items", /required/i],
+    ["a map without a body", mapping({ body: undefined }), "nodes.2.config.body", /object/],
+    ["more at once than a worker bears", mapping({ concurrency: 21 }), "nodes.2.config.concurrency", /20/],
+    ["more items than a map takes", mapping({ max_items: 1001 }), "nodes.2.config.max_items", /1000/],
+    ["a retry of a map", mapping({}, { retry: { max_attempts: 2 } }), "nodes.2.retry", /nodes inside/],
+    ["items after the map", mapping({ items: "$.nodes.out.output" }), "nodes.2.inputs", /before this one: out/],
+    [
+      "an input in a map",
+      withBody({ nodes: [...body.nodes, { id: "in2", type: "input" }] }),
+      `${at}.nodes`,
+      /\$\.item/,
+    ],
+    ["a body without an output", withBody({ nodes: [greet], edges: [] }), `${at}.nodes`, /output node/],
+    [
+      "an id of the graph around",
+      withBody({ nodes: [{ ...greet, id: "pre" }, one] }),
+      `${at}.nodes.0.id`,
+      /pre is taken/,
+    ],
+    [
+      "a kind that is none, in a map",
+      withBody({ nodes: [{ ...greet, type: "x" }, one] }),
+      `${at}.nodes.0.type`,
+      /one of/,
+    ],
+    ["a config in a map", withBody({ nodes: [{ ...greet, config: {} }, one] }), `${at}.nodes.0.config.template`, /./],
+    ["an edge out of a map", withBody({ edges: [{ from: "greet", to: "out" }] }), `${at}.edges.0.to`, /out is none/],
+    [
+      "a cycle in a map",
+      withBody({ edges: [...body.edges, { from: "greet", to: "greet" }] }),
+      `${at}.nodes.0`,
+      /no cycle/,
+    ],
+    [
+      "a reference past the map",
+      withBody({ nodes: [{ ...greet, inputs: { g: "$.nodes.out.output" } }, one] }),
+      `${at}.nodes.0.inputs`,
+      /before this one/,
+    ],
+    [
+      "maps too deep in each other",
+      mapping(nested(5)),
+      [at, ...[5, 4, 3, 2, 1].map(() => "nodes.0.config.body")].join("."),
+      /at most 5 maps/,
+    ],
+    [
+      "a subworkflow without a version",
+      withNode({ type: "subworkflow", config: { workflow_id: crypto.randomUUID() } }),
+      "nodes.1.config.version_id",
+      /required/i,
+    ],
+  );
   for (const [what, broken, path, message] of refused) {
     it(`refuses ${what}, naming it`, () => {
       assert.match(workflowProblems(broken)[path] ?? "nothing reported", message);

@@ -10,6 +10,7 @@ import { llmProviders } from "#contracts/voice_agent.ts";
 import {
   defaultHandle,
   errorHandle,
+  isContainer,
   laterNodeKinds,
   type NodeConfig,
   type NodeKind,
@@ -17,8 +18,10 @@ import {
   nodeKinds,
   type WorkflowDefinition,
   type WorkflowNode,
+  workflowLimits,
 } from "#contracts/workflow.ts";
 import { checkModelSettings } from "#outbound/models/check_settings.ts";
+import { bodyOf, nodesIn, type PlacedNode } from "./nested_nodes.ts";
 import { isReference, referencedNode, referencedRoot, referenceProblem, referencesIn } from "./references.ts";
 import { ancestorsIn, graphOf, handleOf } from "./workflow_graph.ts";
 
@@ -28,17 +31,41 @@ const configChecks = Object.fromEntries(
   Object.entries(nodeConfigs).map(([kind, schema]) => [kind, TypeCompiler.Compile(schema)]),
 );
 
-/** Problems by path; empty when the definition can run. */
+type SubGraph = Pick<WorkflowDefinition, "nodes" | "edges">;
+
+/** Where a graph stands: the run's own, or the body of a map. */
+interface Place {
+  /** What its paths begin with: nothing, or `nodes.2.config.body.`. */
+  path: string;
+  /** Maps around it. */
+  depth: number;
+  /** Nodes of the graphs around it that have finished before it begins. */
+  before: ReadonlySet<string>;
+}
+
+/**
+ * Problems by path; empty when the definition can run. What it says of other workflows is checked
+ * by `subworkflow_rules.ts`.
+ */
 export function workflowProblems(definition: WorkflowDefinition): ErrorDetails {
   const problems: Record<string, string> = {};
   const report: Report = (path, message) => {
     problems[path] ??= message;
   };
-  checkIds(definition, report);
-  for (const [index, node] of definition.nodes.entries()) checkNode(node, `nodes.${index}`, report);
-  checkEdges(definition, report);
-  checkOrder(definition, report);
+  const known = [...nodesIn(definition)];
+  if (known.length > workflowLimits.nodesMax) {
+    report("nodes", `Expected at most ${workflowLimits.nodesMax} nodes, those inside of maps counted`);
+  }
+  checkIds(known, report);
+  checkGraph(definition, { path: "", depth: 0, before: new Set() }, report);
   return problems;
+}
+
+function checkGraph(graph: SubGraph, place: Place, report: Report): void {
+  checkEnds(graph, place, report);
+  for (const [index, node] of graph.nodes.entries()) checkNode(node, `${place.path}nodes.${index}`, report);
+  checkEdges(graph, place, report);
+  checkOrder(graph, place, report);
 }
 
 export function isNodeKind(type: string): type is NodeKind {
@@ -66,15 +93,23 @@ export function handlesOf(node: WorkflowNode): string[] {
   }
 }
 
-function checkIds({ nodes }: WorkflowDefinition, report: Report): void {
+/** A body's nodes see those around it: an id means one node in all of the definition. */
+function checkIds(known: readonly PlacedNode[], report: Report): void {
   const seen = new Set<string>();
-  for (const [index, { id }] of nodes.entries()) {
-    if (seen.has(id)) report(`nodes.${index}.id`, `Expected a unique id: ${id} is taken`);
-    seen.add(id);
+  for (const { node, path } of known) {
+    if (seen.has(node.id)) report(`${path}.id`, `Expected a unique id: ${node.id} is taken`);
+    seen.add(node.id);
   }
+}
+
+function checkEnds({ nodes }: SubGraph, { path, depth }: Place, report: Report): void {
   const inputs = nodes.filter(({ type }) => type === "input");
-  if (inputs.length !== 1) report("nodes", `Expected one input node: there are ${inputs.length}`);
-  if (!nodes.some(({ type }) => type === "output")) report("nodes", "Expected at least one output node");
+  if (depth === 0 && inputs.length !== 1) report("nodes", `Expected one input node: there are ${inputs.length}`);
+  if (depth > 0 && inputs.length > 0)
+    report(`${path}nodes`, "Expected no input node in a map: its nodes refer to $.item");
+  if (!nodes.some(({ type }) => type === "output")) report(`${path}nodes`, "Expected at least one output node");
+  if (depth > workflowLimits.depthMax)
+    report(path.slice(0, -1), `Expected at most ${workflowLimits.depthMax} maps in each other`);
 }
 
 function checkNode(node: WorkflowNode, path: string, report: Report): void {
@@ -89,6 +124,9 @@ function checkNode(node: WorkflowNode, path: string, report: Report): void {
   const check = configChecks[node.type];
   for (const { path: below, message } of check?.Errors(node.config ?? {}) ?? []) {
     report(`${path}.config${below.replaceAll("/", ".")}`, message);
+  }
+  if (isContainer(node.type) && node.retry) {
+    report(`${path}.retry`, `Expected no retry of a ${node.type}: the nodes inside of it have theirs`);
   }
   if (!check?.Check(node.config ?? {})) return;
   checkConfig(node, `${path}.config`, report);
@@ -172,11 +210,11 @@ function checkCases({ cases }: NodeConfig<"condition">, path: string, report: Re
   }
 }
 
-function checkEdges({ nodes, edges }: WorkflowDefinition, report: Report): void {
+function checkEdges({ nodes, edges }: SubGraph, place: Place, report: Report): void {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const seen = new Set<string>();
   for (const [index, edge] of edges.entries()) {
-    const path = `edges.${index}`;
+    const path = `${place.path}edges.${index}`;
     const from = byId.get(edge.from);
     const to = byId.get(edge.to);
     if (!from) report(`${path}.from`, `Expected a node's id: ${edge.from} is none`);
@@ -197,41 +235,47 @@ function checkEdges({ nodes, edges }: WorkflowDefinition, report: Report): void 
 }
 
 /** No cycles, nothing that cannot be reached, references to ancestors only. */
-function checkOrder({ nodes, edges }: WorkflowDefinition, report: Report): void {
+function checkOrder({ nodes, edges }: SubGraph, place: Place, report: Report): void {
   const graph = graphOf({ nodes, edges });
   const ancestors = ancestorsIn(graph);
   for (const [index, node] of nodes.entries()) {
-    const path = `nodes.${index}`;
-    const before = ancestors.get(node.id);
-    if (!before) {
+    const path = `${place.path}nodes.${index}`;
+    const own = ancestors.get(node.id);
+    if (!own) {
       report(path, `Expected no cycle: ${node.id} is on one or behind one`);
       continue;
     }
-    if (node.type !== "input" && graph.get(node.id)?.incoming.length === 0) {
+    const before = new Set([...place.before, ...own]);
+    if (place.depth === 0 && node.type !== "input" && graph.get(node.id)?.incoming.length === 0) {
       report(path, `Expected an edge to ${node.id}: nothing leads to it`);
     }
     const streamed =
       node.type === "output" ? (node.config as NodeConfig<"output"> | undefined)?.stream_from : undefined;
-    if (streamed !== undefined && !before.has(streamed)) {
+    if (streamed !== undefined && !own.has(streamed)) {
       report(`${path}.config.stream_from`, `Expected a node before ${node.id}: ${streamed} is none`);
     }
     for (const reference of referencesIn([node.inputs, referencesOfConfig(node)])) {
-      const problem = referenceProblem(reference) ?? targetProblem(reference, before);
+      const problem = referenceProblem(reference) ?? targetProblem(reference, before, place);
       if (problem) report(`${path}.inputs`, `${problem}: ${reference}`);
     }
+    const body = bodyOf(node);
+    if (body && place.depth <= workflowLimits.depthMax)
+      checkGraph(body, { path: `${path}.config.body.`, depth: place.depth + 1, before }, report);
   }
 }
 
 /** Parts of a config that hold references: only some kinds have such parts. */
 function referencesOfConfig(node: WorkflowNode): unknown {
-  const { map, cases, until, body } = (node.config ?? {}) as Record<string, unknown>;
-  return [map, cases, until, node.type === "http" ? body : undefined];
+  const { map, cases, until, body, items } = (node.config ?? {}) as Record<string, unknown>;
+  return [map, cases, until, items, node.type === "http" ? body : undefined];
 }
 
-function targetProblem(reference: string, before: ReadonlySet<string>): string | undefined {
+function targetProblem(reference: string, before: ReadonlySet<string>, { depth }: Place): string | undefined {
   const root = referencedRoot(reference);
   if (root === "input" || root === "run") return undefined;
-  if (root !== "nodes") return "Expected a path below $.input, $.nodes or $.run";
+  if (depth > 0 && (root === "item" || root === "index")) return undefined;
+  if (root !== "nodes")
+    return `Expected a path below $.input, $.nodes or $.run${depth > 0 ? ", $.item or $.index" : ""}`;
   const node = referencedNode(reference);
   if (node === undefined) return "Expected a node's id after $.nodes";
   return before.has(node) ? undefined : `Expected a node before this one: ${node} is none`;

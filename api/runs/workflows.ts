@@ -3,7 +3,7 @@
  * changes afterwards; an app runs one version. Saving a new definition makes a new version.
  */
 import { type Static, Type } from "@sinclair/typebox";
-import { ApiError } from "#contracts/errors.ts";
+import { ApiError, type ErrorDetails } from "#contracts/errors.ts";
 import { WorkflowDefinition, workflowLimits } from "#contracts/workflow.ts";
 import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
@@ -12,6 +12,7 @@ import type { ApiDeps } from "#identity/api_deps.ts";
 import { type Caller, requireProjectAccess, visibleProjects } from "#identity/caller.ts";
 import { requireProjectFor } from "#identity/projects.ts";
 import { type AnySql, json, oneRow, selectPage, violates } from "#store/sql.ts";
+import { loadUsedVersions, subworkflowProblems, usedVersionIds } from "./subworkflow_rules.ts";
 import { workflowProblems } from "./workflow_rules.ts";
 
 const uuid = Type.String({ format: "uuid" });
@@ -73,6 +74,7 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
       handle: async ({ principal, body }) => {
         requireDefinition(body.definition);
         await requireProjectFor(sql, principal, body.project_id);
+        await requireSubworkflows(sql, body.definition, { projectId: body.project_id });
         return { data: await sql.begin((transaction) => insertWorkflow(transaction, principal, body, now())) };
       },
     }),
@@ -116,7 +118,10 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
       errors: ["forbidden"],
       handle: async ({ principal, params, body }) => {
         if (body.definition) requireDefinition(body.definition);
-        await findWorkflow(sql, principal, params.workflow_id);
+        const { project_id } = await findWorkflow(sql, principal, params.workflow_id);
+        if (body.definition) {
+          await requireSubworkflows(sql, body.definition, { projectId: project_id, workflowId: params.workflow_id });
+        }
         const change = { ...body, id: params.workflow_id };
         return { data: await sql.begin((transaction) => updateWorkflow(transaction, principal, change, now())) };
       },
@@ -144,7 +149,8 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
       errors: ["forbidden"],
       handle: async ({ principal, params, body }) => {
         requireDefinition(body.definition);
-        await findWorkflow(sql, principal, params.workflow_id);
+        const { project_id } = await findWorkflow(sql, principal, params.workflow_id);
+        await requireSubworkflows(sql, body.definition, { projectId: project_id, workflowId: params.workflow_id });
         const version = await sql.begin((transaction) =>
           insertVersion(transaction, principal, params.workflow_id, body.definition, now()),
         );
@@ -194,7 +200,22 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
 
 /** @throws ApiError bad_request with a detail for each offending node and edge */
 function requireDefinition(definition: WorkflowDefinition): void {
-  const problems = Object.entries(workflowProblems(definition));
+  refuse(workflowProblems(definition));
+}
+
+/** @throws ApiError bad_request with a detail for each subworkflow node that cannot be executed */
+async function requireSubworkflows(
+  sql: AnySql,
+  definition: WorkflowDefinition,
+  { projectId, workflowId }: { projectId: string; workflowId?: string },
+): Promise<void> {
+  if (usedVersionIds(definition).length === 0) return;
+  const versions = await loadUsedVersions(sql, definition, projectId);
+  refuse(subworkflowProblems(definition, workflowId, versions));
+}
+
+function refuse(found: ErrorDetails): void {
+  const problems = Object.entries(found);
   if (problems.length === 0) return;
   const details = Object.fromEntries(problems.map(([path, message]) => [`definition.${path}`, message]));
   throw new ApiError("bad_request", { details });
@@ -246,6 +267,11 @@ async function insertVersion(
       from workflow_version where workflow_id = ${workflowId}
       returning ${versionColumns(sql)}`,
   );
+  const uses = usedVersionIds(definition);
+  if (uses.length > 0) {
+    await sql`
+      insert into workflow_use (version_id, uses_version_id) select ${version.id}, unnest(${uses}::uuid[])`;
+  }
   await sql`
     update workflow set latest_version_id = ${version.id}, updated_at = ${now}, updated_by = ${caller.userId}
     where id = ${workflowId}`;
@@ -279,7 +305,13 @@ async function updateWorkflow(
   return workflow;
 }
 
-/** Its versions go with it; one that an app runs or ran keeps it. */
+/** What is said of a workflow that stays, by the constraint that keeps it. */
+const usesThatKeep = {
+  app_workflow_id_fkey: "Expected a workflow without apps; delete them first",
+  workflow_use_uses_version_id_fkey: "Expected a workflow that is no other's subworkflow",
+};
+
+/** Its versions go with it; one that an app runs or ran, or that another workflow uses, keeps it. */
 async function deleteWorkflow(sql: AnySql, caller: Caller, workflowId: string): Promise<Workflow> {
   try {
     const [workflow] = await sql<Workflow[]>`
@@ -288,10 +320,8 @@ async function deleteWorkflow(sql: AnySql, caller: Caller, workflowId: string): 
     if (!workflow) throw new ApiError("not_found");
     return workflow;
   } catch (error) {
-    if (!violates(error, "app_workflow_id_fkey")) throw error;
-    throw new ApiError("conflict", {
-      details: { workflow_id: "Expected a workflow without apps; delete them first" },
-      cause: error,
-    });
+    const used = Object.entries(usesThatKeep).find(([constraint]) => violates(error, constraint));
+    if (!used) throw error;
+    throw new ApiError("conflict", { details: { workflow_id: used[1] }, cause: error });
   }
 }

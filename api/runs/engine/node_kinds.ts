@@ -30,8 +30,3 @@ export const executors: { [K in NodeKind]: ExecuteNode<K> } = {
   map: executeMap,
   subworkflow: executeSubworkflow,
 };
-
-/** Whether nodes of this kind have others inside of them. */
-export function isContainer(kind: string): boolean {
-  return kind === "map" || kind === "subworkflow";
-}

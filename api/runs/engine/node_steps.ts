@@ -1,10 +1,9 @@
 /** What happens to a node from its start to its end: executed, tried again, put to sleep, asked about, finished. */
 import type { NewRunEvent, RunError } from "#contracts/run_event.ts";
-import { defaultHandle } from "#contracts/workflow.ts";
+import { defaultHandle, isContainer } from "#contracts/workflow.ts";
 import type { NodeRunRow } from "../run_rows.ts";
 import { answerOf, type InputRequestRow, requestedData, resolvedData } from "./input_answers.ts";
 import { NodeError, type NodeResult } from "./node_kind.ts";
-import { isContainer } from "./node_kinds.ts";
 import { resolveInputs, runNode, sizeProblem } from "./node_runner.ts";
 import { addUsage, type RunScope } from "./run_scope.ts";
 import { handlesError } from "./stepper.ts";
