@@ -5,8 +5,7 @@
  */
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
-import type { Guard, Route } from "#http/route.ts";
-import { route } from "#http/route.ts";
+import { type Guard, type Route, route } from "#http/route.ts";
 import { OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
 import { invalidRequest } from "#http/validation.ts";
 import type { AccessTokens } from "#identity/access_tokens.ts";
@@ -114,6 +113,7 @@ export function issuerRoutes({ sql, now, accessTokens, guard }: IssuerDeps): Rou
         offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000 })),
       },
       reply: { status: 200, body: Type.Array(IssuerReply) },
+      examples: { archived_ones_too: { query: { include_archived: true, limit: 10 } } },
       handle: async ({ principal: { organizationId }, query }) => {
         const archived = query.include_archived ? sql`true` : sql`archived_at is null`;
         const [rows, counts] = await Promise.all([
@@ -132,6 +132,7 @@ export function issuerRoutes({ sql, now, accessTokens, guard }: IssuerDeps): Rou
       summary: "Get an issuer, archived or not",
       guard,
       paramsFrom: createdId,
+      examples: { one: {} },
       reply: { status: 200, body: IssuerReply },
       handle: async ({ principal, params }) =>
         issuerReply(
@@ -172,10 +173,10 @@ export function issuerRoutes({ sql, now, accessTokens, guard }: IssuerDeps): Rou
       path: `${path}/{issuer_id}/archive`,
       summary: "Archive an issuer: no new bookings; archiving it again changes nothing",
       guard: administrator,
-      body: Type.Object({}),
       paramsFrom: createdId,
       reply: { status: 200, body: IssuerReply },
       errors: ["forbidden"],
+      examples: { for_good: {} },
       handle: async ({ principal, params }) => {
         const at = now();
         return issuerReply(
@@ -199,7 +200,7 @@ export function issuerRoutes({ sql, now, accessTokens, guard }: IssuerDeps): Rou
  */
 export async function requireUsableIssuer(tx: AnySql, organizationId: string, issuerId: string): Promise<void> {
   const [row] = await tx<{ archived_at: Date | null }[]>`
-    select archived_at from issuers where id = ${issuerId} and organization_id = ${organizationId} for key share`;
+    select archived_at from issuers where id = ${issuerId} and organization_id = ${organizationId} for share`;
   if (!row) throw invalidRequest("body", "issuer_id", "Expected an issuer of this organization");
   if (row.archived_at) throw invalidRequest("body", "issuer_id", "Expected an issuer that is not archived");
 }

@@ -14,6 +14,7 @@ import { accountRoutes } from "./accounts.ts";
 import { administrationRoutes } from "./administration.ts";
 import { calculationRoutes } from "./calculations.ts";
 import { invitationRoutes } from "./invitations.ts";
+import { issuerRoutes } from "./issuers.ts";
 import { jurisdictionRoutes } from "./jurisdictions.ts";
 import { organizationRoutes } from "./organizations.ts";
 import { billableWith, requestLogRoutes } from "./request_log.ts";
@@ -77,6 +78,7 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
     ...apiKeyRoutes(common),
     ...personalAccessTokenRoutes(common),
     ...administrationRoutes(common),
+    ...issuerRoutes({ ...common, guard: apiKeys.billable }),
     ...jurisdictionRoutes({ ruleset, now, guard: apiKeys.billable }),
     ...calculationRoutes({ ruleset, now, ...billable }),
   ];
