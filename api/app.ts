@@ -16,9 +16,13 @@ import { internalGuard, openAuthentication } from "#identity/authentication.ts";
 import { organizationRoutes } from "#identity/organizations.ts";
 import { projectRoutes } from "#identity/projects.ts";
 import { signInLinkRoutes } from "#identity/sign_in_links.ts";
+import { type LiveKitSettings, openLiveKit } from "#outbound/livekit.ts";
 import { callReservationRoutes } from "#platform/call_reservations.ts";
 import { callRoutes } from "#platform/calls.ts";
 import { internalCallRoutes } from "#platform/internal_calls.ts";
+import { roomSessionRoutes } from "#platform/room_sessions.ts";
+import { roomWebhookRoutes } from "#platform/room_webhooks.ts";
+import { createSeatRequests } from "#platform/seat_requests.ts";
 import { voiceAgentRoutes } from "#platform/voice_agents.ts";
 import { appRoutes } from "#runs/apps.ts";
 import { connectTokenRoutes } from "#runs/connect_tokens.ts";
@@ -54,6 +58,8 @@ export interface AppDeps {
     appDomain: string;
     /** Development only: addresses that users give may be private. */
     allowPrivateAddresses: boolean;
+    /** The LiveKit server; without it there are no rooms. */
+    liveKit?: LiveKitSettings | undefined;
     /** How long a request without flags waits for its run. */
     syncWaitMs?: number;
   };
@@ -84,6 +90,8 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const apiDeps: ApiDeps = { sql, bus, now, personalAccessToken: authentication.personalAccessToken };
   const encryption = createEncryption(config.encryptionKey);
   const { appDomain, allowPrivateAddresses } = config;
+  const liveKit = config.liveKit && openLiveKit(config.liveKit);
+  const seats = createSeatRequests({ bus });
   const internal = internalGuard(config.internalSecret);
   const routes: Route[] = [
     ...organizationRoutes(apiDeps),
@@ -93,6 +101,8 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...voiceAgentRoutes(apiDeps),
     ...callReservationRoutes({ ...apiDeps, logger, publicUrl: config.publicUrl }),
     ...callRoutes(apiDeps),
+    ...roomSessionRoutes({ ...apiDeps, liveKit, seats }),
+    ...roomWebhookRoutes({ sql, bus, now, liveKit, logger }),
     ...workflowRoutes(apiDeps),
     ...connectionRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
     ...appRoutes({ ...apiDeps, appDomain }),
@@ -143,6 +153,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   };
   const close = async () => {
     await tax.close();
+    await seats.close();
     await authentication.close();
   };
   return { fetch, close };

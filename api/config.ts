@@ -1,10 +1,34 @@
 /** Environment of the api and the worker as separate roles: the only file here that reads it. */
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TObject, Type } from "@sinclair/typebox";
 import { validatorFor } from "#http/validation.ts";
+import type { LiveKitSettings } from "#outbound/livekit.ts";
 
 const port = (byDefault: string) =>
   Type.String({ pattern: "^[0-9]{1,5}$", default: byDefault, description: "a port number; 0 takes a free one" });
 const secret = (what: string) => Type.String({ minLength: 16, description: `${what}; at least 16 characters` });
+
+/** The LiveKit server: all of them, or none. */
+export const liveKitEnvironment = {
+  LIVEKIT_URL: Type.Optional(
+    Type.String({ pattern: "^(ws|http)s?://[^/\\s]+/?$", description: "ws(s)://host[:port]; no rooms when unset" }),
+  ),
+  LIVEKIT_API_KEY: Type.Optional(Type.String({ minLength: 1, description: "the LiveKit server's API key" })),
+  LIVEKIT_API_SECRET: Type.Optional(Type.String({ minLength: 1, description: "what tokens are signed with" })),
+};
+type LiveKitEnvironment = Static<TObject<typeof liveKitEnvironment>>;
+
+/** A line for each variable that is missing beside the others. */
+export function liveKitProblems(env: LiveKitEnvironment): string[] {
+  const names = Object.keys(liveKitEnvironment) as (keyof LiveKitEnvironment)[];
+  const missing = names.filter((name) => !env[name]);
+  if (missing.length === names.length) return [];
+  return missing.map((name) => `${name}: Expected beside the other LIVEKIT_ variables`);
+}
+
+export function liveKitFrom(env: LiveKitEnvironment): LiveKitSettings | undefined {
+  const { LIVEKIT_URL: url, LIVEKIT_API_KEY: apiKey, LIVEKIT_API_SECRET: apiSecret } = env;
+  return url && apiKey && apiSecret ? { url, apiKey, apiSecret } : undefined;
+}
 
 /** Every variable that these roles know. */
 export const apiEnvironment = Type.Object({
@@ -34,6 +58,7 @@ export const apiEnvironment = Type.Object({
     default: "apps.localhost",
     description: "the domain below which apps answer",
   }),
+  ...liveKitEnvironment,
   ALLOW_PRIVATE_ADDRESSES: Type.String({
     pattern: "^(true|false)$",
     default: "false",
@@ -79,6 +104,8 @@ export interface ApiConfig {
   jwtSecret: string;
   appDomain: string;
   allowPrivateAddresses: boolean;
+  /** Undefined: no rooms. */
+  liveKit: LiveKitSettings | undefined;
   requireEmailVerification: boolean;
   smtpUrl: string | undefined;
   mailFrom: string;
@@ -103,16 +130,15 @@ export function readApiConfig(
   const given = Object.fromEntries(
     Object.entries(apiEnvironment.properties).map(([name, schema]) => [name, environment[name] || schema.default]),
   );
-  const problems = validator.problemsOf(JSON.parse(JSON.stringify(given)));
-  if (problems) {
-    throw new ConfigError(
-      Object.entries(problems).map(([name, message]) => {
-        const { description } = apiEnvironment.properties[name as keyof typeof apiEnvironment.properties];
-        return `${name}: ${message === "Required" || !message.includes(description ?? "") ? `${message} (${description})` : message}`;
-      }),
-    );
-  }
   const env = given as Static<typeof apiEnvironment>;
+  const problems = Object.entries(validator.problemsOf(JSON.parse(JSON.stringify(given))) ?? {}).map(
+    ([name, message]) => {
+      const { description } = apiEnvironment.properties[name as keyof typeof apiEnvironment.properties];
+      return `${name}: ${message === "Required" || !message.includes(description ?? "") ? `${message} (${description})` : message}`;
+    },
+  );
+  problems.push(...liveKitProblems(env));
+  if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze({
     bindAddress: env.BIND_ADDRESS,
     apiPort: Number(env.API_PORT),
@@ -124,6 +150,7 @@ export function readApiConfig(
     encryptionKey: env.ENCRYPTION_KEY,
     jwtSecret: env.JWT_SECRET,
     appDomain: env.APP_DOMAIN,
+    liveKit: liveKitFrom(env),
     allowPrivateAddresses: env.ALLOW_PRIVATE_ADDRESSES === "true",
     requireEmailVerification: env.REQUIRE_EMAIL_VERIFICATION === "true",
     smtpUrl: env.SMTP_URL,

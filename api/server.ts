@@ -2,6 +2,7 @@
 import type { Bus } from "#bus/bus.ts";
 import { openBus } from "#bus/open_bus.ts";
 import type { Logger } from "#http/logger.ts";
+import type { LiveKitSettings } from "#outbound/livekit.ts";
 import { prepareJobs } from "#store/jobs.ts";
 import { migrate } from "#store/migrations.ts";
 import { openSql, type Sql } from "#store/sql.ts";
@@ -19,6 +20,7 @@ export interface StartApiOptions {
     requireEmailVerification: boolean;
     appDomain: string;
     allowPrivateAddresses: boolean;
+    liveKit?: LiveKitSettings | undefined;
     databaseUrl?: string;
     redisUrl?: string | undefined;
   };

@@ -13,8 +13,10 @@ import { createService } from "#http/service.ts";
 import { sendMailTask, sendQueuedMail } from "#identity/account_mail.ts";
 import { purgeExpiredCredentials } from "#identity/purge.ts";
 import { createGuardedHttp } from "#outbound/guarded_http.ts";
+import { type LiveKitSettings, openLiveKit } from "#outbound/livekit.ts";
 import { openMailer } from "#outbound/mailer.ts";
 import { sweepCalls } from "#platform/call_sweeper.ts";
+import { sweepRooms } from "#platform/room_sweeper.ts";
 import { createCallbackDelivery, rescueCallbacks } from "#runs/callback_delivery.ts";
 import { nodeDepsFor } from "#runs/engine/node_deps.ts";
 import { startRunEngine } from "#runs/engine/run_engine.ts";
@@ -48,6 +50,8 @@ export interface StartWorkerOptions {
     dataDir: string;
     /** Development only: addresses that users give may be private. */
     allowPrivateAddresses: boolean;
+    /** Undefined: no rooms. */
+    liveKit?: LiveKitSettings | undefined;
   };
   sql?: Sql;
   bus?: Bus;
@@ -130,13 +134,31 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
       await rescueCallbacks(sql, now());
     },
   });
+  const liveKit = config.liveKit && openLiveKit(config.liveKit);
+  const roomSweeper =
+    liveKit &&
+    startPeriodic({
+      intervalMs: sweepIntervalMs,
+      onError,
+      run: async () => {
+        const { closed } = await sweepRooms({ sql, liveKit, now });
+        if (closed > 0) logger.info({ closed }, "closed rooms whose call is over");
+      },
+    });
   const rescuer = startPeriodic({ intervalMs: stuckJobsIntervalMs, onError, run: () => releaseStuckJobs(sql, now()) });
   logger.info({ url: listener.url }, "worker runs");
   return {
     url: listener.url,
     port: listener.port,
     async close() {
-      await Promise.all([sweeper.stop(), runSweeper.stop(), rescuer.stop(), jobs.stop(), listener.close()]);
+      await Promise.all([
+        roomSweeper?.stop(),
+        sweeper.stop(),
+        runSweeper.stop(),
+        rescuer.stop(),
+        jobs.stop(),
+        listener.close(),
+      ]);
       await engine.stop();
       await callbacks.close();
       await http.close();

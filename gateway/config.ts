@@ -31,6 +31,9 @@ export const GatewayEnvironment = Type.Object({
   DRAIN_TIMEOUT_S: Type.Integer({ minimum: 0, maximum: 86_400, default: 120, description: "seconds" }),
   DATA_DIR: Type.String({ minLength: 1, default: ".data" }),
   REDIS_URL: Type.Optional(Type.String({ minLength: 1 })),
+  LIVEKIT_URL: Type.Optional(
+    Type.String({ pattern: "^(ws|http)s?://[^/\\s]+/?$", description: "ws(s)://host[:port], for the talk page" }),
+  ),
   INTERNAL_SECRET: Type.Optional(Type.String({ minLength: 16 })),
 });
 type GatewayEnvironment = Static<typeof GatewayEnvironment>;
@@ -53,6 +56,8 @@ export interface GatewayConfig {
   drainTimeoutS: number;
   dataDir: string;
   redisUrl: string | undefined;
+  /** Where the talk page may find a LiveKit server. The agent's seat learns its address with each room. */
+  liveKitUrl?: string | undefined;
   internalSecret: string;
 }
 
@@ -107,6 +112,7 @@ function configFrom(env: GatewayEnvironment): GatewayConfig {
     drainTimeoutS: env.DRAIN_TIMEOUT_S,
     dataDir: env.DATA_DIR,
     redisUrl: env.REDIS_URL,
+    liveKitUrl: env.LIVEKIT_URL,
     internalSecret: env.INTERNAL_SECRET ?? "",
   };
 }

@@ -4,7 +4,9 @@
  */
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { liveKitEnvironment, liveKitFrom, liveKitProblems } from "#api/config.ts";
 import { type GatewayConfig, loadGatewayConfig } from "#gateway/config.ts";
+import type { LiveKitSettings } from "#outbound/livekit.ts";
 import { freePort } from "./ports.ts";
 import type { Secrets } from "./secrets.ts";
 
@@ -25,6 +27,7 @@ export const StandaloneEnvironment = Type.Object({
   REQUIRE_EMAIL_VERIFICATION: Type.Boolean({ default: false, description: "true before anybody may sign in" }),
   SMTP_URL: Type.Optional(Type.String({ pattern: "^smtps?://", description: "files in $DATA_DIR/outbox when unset" })),
   MAIL_FROM: Type.String({ minLength: 3, default: "Frontdesk <frontdesk@localhost>" }),
+  ...liveKitEnvironment,
   INTERNAL_SECRET: secret,
   ENCRYPTION_KEY: secret,
   JWT_SECRET: secret,
@@ -44,9 +47,11 @@ export interface StandaloneConfig {
   requireEmailVerification: boolean;
   smtpUrl: string | undefined;
   mailFrom: string;
+  /** A LiveKit server that is there already. */
+  liveKit: LiveKitSettings | undefined;
   givenSecrets: Partial<Secrets>;
   /** The gateway's share, once the api's address and the secret between them are known. */
-  gateway(known: { apiUrl: string; internalSecret: string }): Readonly<GatewayConfig>;
+  gateway(known: { apiUrl: string; internalSecret: string; liveKitUrl: string | undefined }): Readonly<GatewayConfig>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -67,6 +72,7 @@ export async function readStandaloneConfig(given: Environment = process.env): Pr
   const problems = [...Value.Errors(StandaloneEnvironment, values)].map(
     ({ path, message }) => `${path.slice(1)}: ${message}`,
   );
+  problems.push(...liveKitProblems(values as StandaloneEnvironment));
   // Known before anything listens, because links are made from it.
   const environment = given.GATEWAY_PORT === "0" ? { ...given, GATEWAY_PORT: String(await freePort()) } : given;
   problems.push(...gatewayProblems(environment));
@@ -87,13 +93,19 @@ function configFrom(own: StandaloneEnvironment, environment: Environment): Stand
     requireEmailVerification: own.REQUIRE_EMAIL_VERIFICATION,
     smtpUrl: own.SMTP_URL,
     mailFrom: own.MAIL_FROM,
+    liveKit: liveKitFrom(own),
     givenSecrets: {
       ...(own.INTERNAL_SECRET ? { INTERNAL_SECRET: own.INTERNAL_SECRET } : {}),
       ...(own.ENCRYPTION_KEY ? { ENCRYPTION_KEY: own.ENCRYPTION_KEY } : {}),
       ...(own.JWT_SECRET ? { JWT_SECRET: own.JWT_SECRET } : {}),
     },
-    gateway: ({ apiUrl, internalSecret }) =>
-      loadGatewayConfig({ ...environment, API_URL: apiUrl, INTERNAL_SECRET: internalSecret }),
+    gateway: ({ apiUrl, internalSecret, liveKitUrl }) =>
+      loadGatewayConfig({
+        ...environment,
+        API_URL: apiUrl,
+        INTERNAL_SECRET: internalSecret,
+        LIVEKIT_URL: liveKitUrl,
+      }),
   };
 }
 

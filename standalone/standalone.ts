@@ -2,7 +2,7 @@
  * Everything in one process: Postgres, migrations, bootstrap, api, worker, media threads and
  * gateway, started in the order in which they need each other and stopped in the reverse.
  *
- *     data folder → Postgres → bus → api → bootstrap → worker → media → gateway
+ *     data folder → Postgres → bus → LiveKit → api → bootstrap → worker → media → gateway
  *
  * The gateway comes last, so that who can reach it finds everything there.
  */
@@ -14,6 +14,7 @@ import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import type { Logger } from "#http/logger.ts";
 import { createSignInLink } from "#identity/sign_in_links.ts";
 import { startWorkerPool } from "#media/worker_pool.ts";
+import type { LiveKitSettings } from "#outbound/livekit.ts";
 import { prepareJobs } from "#store/jobs.ts";
 import { migrate } from "#store/migrations.ts";
 import { openSql } from "#store/sql.ts";
@@ -21,6 +22,7 @@ import { bootstrap } from "./bootstrap.ts";
 import type { StandaloneConfig } from "./config.ts";
 import { holdDataDir, makeDataDir } from "./data_dir.ts";
 import { startEmbeddedPostgres } from "./embedded_postgres.ts";
+import { startLiveKitServer } from "./livekit_server.ts";
 import { takenPorts } from "./ports.ts";
 import { ensureSecrets } from "./secrets.ts";
 
@@ -64,7 +66,11 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
   const dataDir = makeDataDir(config.dataDir);
   closers.add(holdDataDir(dataDir));
   const secrets = ensureSecrets(dataDir, config.givenSecrets);
-  const planned = config.gateway({ apiUrl: "http://127.0.0.1", internalSecret: secrets.INTERNAL_SECRET });
+  const planned = config.gateway({
+    apiUrl: "http://127.0.0.1",
+    internalSecret: secrets.INTERNAL_SECRET,
+    liveKitUrl: config.liveKit?.url,
+  });
   const { bindAddress, publicUrl = "", redisUrl } = planned;
   const ports = { GATEWAY_PORT: planned.port, API_PORT: config.apiPort, WORKER_PORT: config.workerPort };
   const taken = await takenPorts(bindAddress, ports);
@@ -78,6 +84,7 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
   closers.add(() => bus.close());
 
   await prepareJobs(database.url);
+  const liveKit = config.liveKit ?? (await ownLiveKit(dataDir, publicUrl, logger, closers));
   const shared = {
     bindAddress,
     publicUrl,
@@ -91,6 +98,7 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
     databaseUrl: database.url,
     appDomain: config.appDomain,
     allowPrivateAddresses: config.allowPrivateAddresses,
+    liveKit,
   };
   const api = await startApi({ config: { ...shared, apiPort: config.apiPort }, sql, bus, logger });
   closers.add(() => api.close());
@@ -99,7 +107,11 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
   const worker = await startWorker({ config: { ...shared, workerPort: config.workerPort }, sql, bus, logger });
   closers.add(() => worker.close());
 
-  const gatewayConfig = config.gateway({ apiUrl, internalSecret: secrets.INTERNAL_SECRET });
+  const gatewayConfig = config.gateway({
+    apiUrl,
+    internalSecret: secrets.INTERNAL_SECRET,
+    liveKitUrl: liveKit?.url,
+  });
   const media = await startWorkerPool({
     threads: gatewayConfig.mediaThreads,
     vad: gatewayConfig.vad ?? "energy",
@@ -138,6 +150,29 @@ async function openDatabase(
   });
   const lost = new Promise<void>((resolve) => void postgres.exited.then(() => stopping || resolve()));
   return { url: postgres.url, lost };
+}
+
+/** A LiveKit server where the machine has one; without it everything works but rooms. */
+async function ownLiveKit(
+  dataDir: string,
+  publicUrl: string,
+  logger: Logger,
+  closers: Closers,
+): Promise<LiveKitSettings | undefined> {
+  const webhookUrl = `${publicUrl}/v1/agents/voice/rooms/webhook`;
+  const server = await startLiveKitServer({ dataDir, webhookUrl }).catch((err: unknown) => {
+    logger.error({ err }, "no rooms: livekit-server did not start");
+    return undefined;
+  });
+  if (!server) return undefined;
+  let stopping = false;
+  closers.add(() => {
+    stopping = true;
+    return server.stop();
+  });
+  void server.exited.then(() => stopping || logger.error({}, "livekit-server ended; no rooms until the next start"));
+  logger.info({ url: server.url }, "livekit-server runs");
+  return { url: server.url, apiKey: server.apiKey, apiSecret: server.apiSecret };
 }
 
 /** Where a part that listens on every interface is reached from this machine. */

@@ -47,4 +47,10 @@ export const topics = {
   credentialRevoked: "credential_revoked",
   /** Payload: JSON `{call_id, message}`: a client message injected into a call (`POST …/control`). */
   callControl: (gatewayId: string) => `call_control:${gatewayId}`,
+  /** Payload: JSON `SeatRequest` of `contracts/room_call.ts`: the agent is wanted in a room. */
+  seatRequest: (gatewayId: string) => `seat_request:${gatewayId}`,
+  /** Payload: JSON `SeatReply`, to the api process that asked. */
+  seatReply: (askerId: string) => `seat_reply:${askerId}`,
+  /** Payload: JSON `RoomNews`: a webhook told something of a room of this gateway. */
+  roomNews: (gatewayId: string) => `room_news:${gatewayId}`,
 } as const;

@@ -29,7 +29,8 @@ export const OpenCallRequest = Type.Object({ gateway_id: Type.String({ minLength
 
 export const OpenedCall = Type.Object({
   call_id: Type.String(),
-  agent_id: Type.String(),
+  /** Absent in a draft session, which has no agent behind it. */
+  agent_id: Type.Optional(Type.String()),
   organization_id: Type.String(),
   /** Complete: defaults filled in, `variables` rendered, overrides merged. */
   config: Type.Unsafe<CallConfig>(Type.Object({}, { additionalProperties: true })),

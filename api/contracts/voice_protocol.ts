@@ -112,7 +112,8 @@ const TurnMetrics = {
 const serverMessages = {
   call_started: {
     call_id: id(),
-    agent_id: id(),
+    /** Absent in a draft session. */
+    agent_id: optional(id()),
     protocol: Type.Literal(voiceProtocol),
     input: AudioFormat,
     output: Type.Composite([AudioFormat, Type.Object({ frame_ms: Type.Integer() })]),

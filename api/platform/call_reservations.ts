@@ -13,12 +13,8 @@ import type { Logger } from "#http/logger.ts";
 import { type Route, route } from "#http/route.ts";
 import { Timestamp } from "#http/timestamp.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
-import { type Caller, requireProjectAccess } from "#identity/caller.ts";
 import { newSecret } from "#identity/secret.ts";
-import { type AnySql, json } from "#store/sql.ts";
-import { overrideProblems, type Variables } from "./agent_config.ts";
-
-const metadataBytesMax = 16 * 1024;
+import { additionProblems, callAdditions, findCallableAgent, insertCall } from "./new_calls.ts";
 
 const Reservation = Type.Object(
   {
@@ -32,34 +28,7 @@ const Reservation = Type.Object(
         default: voiceLimits.clientBufferMsDefault,
       }),
     ),
-    variables: Type.Optional(
-      Type.Record(
-        Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]{0,63}$" }),
-        Type.Union([Type.String({ maxLength: 4000 }), Type.Number(), Type.Boolean()], {
-          description: "a string of up to 4000 characters, a number or a boolean",
-        }),
-        { additionalProperties: false, maxProperties: 100, description: "Values of {{name}} in the agent's texts" },
-      ),
-    ),
-    metadata: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), {
-        description: `Kept with the call; at most ${metadataBytesMax} bytes`,
-      }),
-    ),
-    config_overrides: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), {
-        description: "As the agent's config, without connections, headers and URLs",
-      }),
-    ),
-    initial_messages: Type.Optional(
-      Type.Array(
-        Type.Object(
-          { role: oneOf(["user", "agent"]), text: Type.String({ minLength: 1, maxLength: 16_000 }) },
-          { additionalProperties: false },
-        ),
-        { maxItems: 100 },
-      ),
-    ),
+    ...callAdditions,
   },
   { additionalProperties: false },
 );
@@ -108,14 +77,15 @@ export function callReservationRoutes({
         const callId = crypto.randomUUID();
         const createdAt = now();
         const expiresAt = new Date(createdAt.getTime() + voiceLimits.reservationTtlS * 1000);
-        await insertReservation(sql, {
+        await insertCall(sql, {
           callId,
           caller: principal,
-          agentId: params.agent_id,
+          runsOn: { agentId: params.agent_id },
           projectId: agent.project_id,
-          sha256,
+          entrance: { sha256 },
           formats,
-          body,
+          clientBufferMs: body.client_buffer_ms ?? voiceLimits.clientBufferMsDefault,
+          additions: body,
           createdAt,
           expiresAt,
         });
@@ -176,71 +146,7 @@ function formatsOf(body: Reservation): Formats {
 function requireReservation(body: Reservation, config: VoiceAgentConfig): void {
   const details: ErrorDetails = {
     ...(body.protocol === "twilio" && { protocol: `twilio is not available yet; expected ${voiceProtocol}` }),
-    ...(bytesOf(body.metadata) > metadataBytesMax && {
-      metadata: `Expected at most ${metadataBytesMax} bytes of JSON`,
-    }),
-    ...overrideProblems(config, body.config_overrides ?? {}),
+    ...additionProblems(body, config),
   };
   if (Object.keys(details).length > 0) throw new ApiError("bad_request", { details });
-}
-
-const bytesOf = (value: unknown) => (value === undefined ? 0 : new TextEncoder().encode(JSON.stringify(value)).length);
-
-interface CallableAgent {
-  project_id: string;
-  config: VoiceAgentConfig;
-  allowed_origins: string[];
-}
-
-/** @throws ApiError not_found, forbidden, or gone for an archived agent */
-async function findCallableAgent(sql: AnySql, caller: Caller, agentId: string): Promise<CallableAgent> {
-  const [agent] = await sql<(CallableAgent & { is_archived: boolean })[]>`
-    select project_id, config, allowed_origins, deleted_at is not null as is_archived
-    from voice_agent where id = ${agentId} and organization_id = ${caller.organizationId}`;
-  if (!agent) throw new ApiError("not_found");
-  await requireProjectAccess(sql, caller, agent.project_id);
-  if (agent.is_archived)
-    throw new ApiError("gone", { details: { agent_id: "Expected an agent that is not archived" } });
-  return agent;
-}
-
-interface NewCall {
-  callId: string;
-  caller: Caller;
-  agentId: string;
-  projectId: string;
-  sha256: string;
-  formats: Formats;
-  body: Reservation;
-  createdAt: Date;
-  expiresAt: Date;
-}
-
-/** Counts and inserts in one statement. @throws ApiError too_many_requests above the organization's bound */
-async function insertReservation(sql: AnySql, call: NewCall): Promise<void> {
-  const { body, caller } = call;
-  const variables: Variables = body.variables ?? {};
-  const inserted = await sql`
-    insert into call
-      (id, organization_id, project_id, agent_id, state, secret_sha256, protocol, input_format, output_format,
-       client_buffer_ms, variables, metadata, config_overrides, initial_messages, created_at, created_by, expires_at)
-    select
-      ${call.callId}, ${caller.organizationId}, ${call.projectId}, ${call.agentId}, 'reserved', ${call.sha256},
-      ${voiceProtocol}, ${json(sql, call.formats.input)}, ${json(sql, call.formats.output)},
-      ${body.client_buffer_ms ?? voiceLimits.clientBufferMsDefault}, ${json(sql, variables)},
-      ${json(sql, body.metadata ?? {})}, ${json(sql, body.config_overrides ?? {})},
-      ${json(sql, body.initial_messages ?? [])}, ${call.createdAt}, ${caller.userId}, ${call.expiresAt}
-    where (
-      select count(*) from (
-        select 1 from call
-        where organization_id = ${caller.organizationId} and state = 'reserved' and expires_at > ${call.createdAt}
-        limit ${voiceLimits.openReservationsMax}
-      ) as open_reservation
-    ) < ${voiceLimits.openReservationsMax}`;
-  if (inserted.count === 1) return;
-  const [oldest] = await sql<{ expires_at: Date | null }[]>`
-    select min(expires_at) as expires_at from call
-    where organization_id = ${caller.organizationId} and state = 'reserved' and expires_at > ${call.createdAt}`;
-  const waitMs = (oldest?.expires_at?.getTime() ?? 0) - call.createdAt.getTime();
-  throw new ApiError("too_many_requests", { retryAfterS: Math.max(1, Math.ceil(waitMs / 1000)) });
 }

@@ -8,6 +8,7 @@ import { AudioFormat } from "#contracts/audio_format.ts";
 import { callStates, TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { oneOf } from "#contracts/one_of.ts";
+import { callTransports } from "#contracts/room_call.ts";
 import { type ClientMessageType, clientMessageSchemas, Usage, voiceLimits } from "#contracts/voice_protocol.ts";
 import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
@@ -22,9 +23,12 @@ const orNull = <S extends TSchema>(schema: S) => Type.Unsafe<Static<S> | null>({
 
 const callFields = {
   id: Type.String({ format: "uuid" }),
-  agent_id: Type.String({ format: "uuid" }),
+  /** Null: a draft session. */
+  agent_id: nullableText,
   project_id: Type.String({ format: "uuid" }),
   state: oneOf(callStates),
+  transport: oneOf(callTransports),
+  room_name: nullableText,
   protocol: Type.String(),
   audio_format: AudioFormat,
   output_audio_format: AudioFormat,
@@ -71,6 +75,7 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
         agent_id: Type.Optional(Type.String({ format: "uuid" })),
         project_id: Type.Optional(Type.String({ format: "uuid" })),
         state: Type.Optional(oneOf(callStates)),
+        transport: Type.Optional(oneOf(callTransports)),
         ...timeRangeQuery("started_at"),
       },
       reply: { status: 200, body: Type.Object({ data: Type.Array(Call), pagination: Pagination }) },
@@ -86,6 +91,7 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
             organization_id = ${principal.organizationId} and ${visibleProjects(sql, principal)}
             ${query.agent_id === undefined ? sql`` : sql`and agent_id = ${query.agent_id}`}
             ${query.project_id === undefined ? sql`` : sql`and project_id = ${query.project_id}`}
+            ${query.transport === undefined ? sql`` : sql`and transport = ${query.transport}`}
             ${query.state === undefined ? sql`` : sql`and ${state(sql, now())} = ${query.state}`}
             ${bounds.length === 0 ? sql`` : bounds}`,
           sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
@@ -140,7 +146,7 @@ const state = (sql: AnySql, now: Date) =>
   sql`case when state = 'reserved' and expires_at <= ${now} then 'expired' else state end`;
 
 const columns = (sql: AnySql, now: Date) => sql`
-  id, agent_id, project_id, ${state(sql, now)} as state, protocol, input_format as audio_format,
+  id, agent_id, project_id, ${state(sql, now)} as state, transport, room_name, protocol, input_format as audio_format,
   output_format as output_audio_format, metadata, created_at, expires_at, started_at, ended_at, duration_ms,
   end_reason, error_code, usage`;
 

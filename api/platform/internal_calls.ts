@@ -64,8 +64,9 @@ export function internalCallRoutes({ sql, now, logger, internal }: InternalCalls
       reply: { status: 200, body: ReservedCall },
       handle: async ({ params }) => {
         const [call] = await sql<(Omit<ReservedCall, "expires_at"> & { expires_at: Date })[]>`
-          select call.id as call_id, call.secret_sha256, call.expires_at, agent.allowed_origins, call.state
-          from call join voice_agent agent on agent.id = call.agent_id
+          select call.id as call_id, call.secret_sha256, call.expires_at, call.state,
+                 coalesce(agent.allowed_origins, '{}') as allowed_origins
+          from call left join voice_agent agent on agent.id = call.agent_id
           where call.id = ${params.call_id}`;
         if (!call) throw new ApiError("not_found");
         const isOverdue = call.state === "reserved" && call.expires_at <= now();
@@ -83,7 +84,7 @@ export function internalCallRoutes({ sql, now, logger, internal }: InternalCalls
         const call = await openCall(sql, params.call_id, body.gateway_id, now());
         return {
           call_id: params.call_id,
-          agent_id: call.agent_id,
+          ...(call.agent_id !== null && { agent_id: call.agent_id }),
           organization_id: call.organization_id,
           config: callConfigFor(call.config, call.config_overrides, call.variables),
           input_format: call.input_format,
@@ -139,7 +140,8 @@ export function internalCallRoutes({ sql, now, logger, internal }: InternalCalls
 }
 
 interface OpenedRow {
-  agent_id: string;
+  /** Null: a draft session, which runs on a configuration of its own. */
+  agent_id: string | null;
   organization_id: string;
   config: VoiceAgentConfig;
   config_overrides: VoiceAgentConfig;
@@ -155,15 +157,19 @@ async function openCall(sql: AnySql, callId: string, gatewayId: string, now: Dat
   const [call] = await sql<OpenedRow[]>`
     update call
     set state = 'in_progress', gateway_id = ${gatewayId}, started_at = ${now}, heartbeat_at = ${now}
-    from voice_agent agent
-    where call.id = ${callId} and call.state = 'reserved' and call.expires_at > ${now}
-      and agent.id = call.agent_id and agent.deleted_at is null
-    returning call.agent_id, call.organization_id, agent.config, call.config_overrides, call.variables,
-              call.input_format, call.output_format, call.client_buffer_ms, call.initial_messages`;
+    from (
+      select ${callId}::uuid as call_id, agent.id, agent.config, agent.deleted_at
+      from call left join voice_agent agent on agent.id = call.agent_id where call.id = ${callId}
+    ) as agent
+    where call.id = agent.call_id and call.state = 'reserved' and call.expires_at > ${now}
+      and agent.deleted_at is null
+    returning call.agent_id, call.organization_id, coalesce(call.inline_config, agent.config) as config,
+              call.config_overrides, call.variables, call.input_format, call.output_format, call.client_buffer_ms,
+              call.initial_messages`;
   if (call) return call;
   const [refused] = await sql<{ state: string; is_archived: boolean }[]>`
     select call.state, agent.deleted_at is not null as is_archived
-    from call join voice_agent agent on agent.id = call.agent_id where call.id = ${callId}`;
+    from call left join voice_agent agent on agent.id = call.agent_id where call.id = ${callId}`;
   if (!refused) throw new ApiError("not_found");
   if (refused.state !== "reserved" && refused.state !== "expired") throw new ApiError("conflict");
   // The gateway tells its caller `expired` or `gone` by this detail.

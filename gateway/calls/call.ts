@@ -255,7 +255,7 @@ export class Call {
     this.outbound.sendNow(nowMs, {
       type: "call_started",
       call_id: opened.call_id,
-      agent_id: opened.agent_id,
+      ...(opened.agent_id !== undefined && { agent_id: opened.agent_id }),
       protocol: voiceProtocol,
       input: opened.input_format,
       output: { ...opened.output_format, frame_ms: frameMsFor(opened.output_format) },
