@@ -1,0 +1,116 @@
+/**
+ * What a booking does not know and its invoice says: who buys, under which reference, how it is
+ * paid. Kept with the booking until a live invoice freezes it.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import { oneOf } from "#contracts/one_of.ts";
+import { invalidRequest } from "#http/validation.ts";
+import { legalFields } from "../legal_profile.ts";
+import { isCalendarDate } from "../rules/ruleset.ts";
+import { isPaymentMeans, isVatExemptionCode } from "./code_lists.ts";
+
+const text = (maxLength: number) =>
+  Type.String({ minLength: 1, maxLength, pattern: "\\S", description: "text that is not blank" });
+
+const buyerFields = {
+  name: text(200),
+  trading_name: text(200),
+  vat_id: legalFields.vat_id,
+  registration_number: legalFields.registration_number,
+  registration_scheme: legalFields.registration_scheme,
+  address_line1: legalFields.address_line1,
+  address_line2: legalFields.address_line2,
+  city: legalFields.city,
+  region: legalFields.region,
+  postal_code: legalFields.postal_code,
+  country: legalFields.country,
+  electronic_address: legalFields.electronic_address,
+  electronic_address_scheme: legalFields.electronic_address_scheme,
+  contact_name: legalFields.contact_name,
+  contact_email: legalFields.contact_email,
+  contact_phone: legalFields.contact_phone,
+} as const;
+
+const VatExemption = Type.Object(
+  {
+    category: oneOf(["E", "Z", "AE", "K", "G", "O"]),
+    reason_code: Type.Optional(Type.String({ maxLength: 40, description: "a VATEX code" })),
+    reason: Type.Optional(text(500)),
+  },
+  { description: "Why the room bears no VAT, where none was calculated" },
+);
+
+const ownFields = {
+  buyer_reference: text(200),
+  order_reference: text(200),
+  contract_reference: text(200),
+  note: text(1000),
+  payment_terms: text(500),
+  payment_due_date: Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$", description: "a date as YYYY-MM-DD" }),
+  payment_means_code: Type.String({ pattern: "^[0-9A-Z]{1,3}$", description: "a code of UNTDID 4461" }),
+  payment_reference: text(140),
+  paid_amount: Type.String({
+    pattern: "^\\d{1,12}(\\.\\d{1,3})?$",
+    description: "what is paid already, digits as a string",
+  }),
+  vat_exemption: VatExemption,
+} as const;
+
+type BuyerDetails = { [Name in keyof typeof buyerFields]?: Static<(typeof buyerFields)[Name]> };
+type OwnDetails = { [Name in keyof typeof ownFields]?: Static<(typeof ownFields)[Name]> };
+/** What is stored: the fields that are set. */
+export type InvoiceDetails = OwnDetails & { buyer?: BuyerDetails };
+
+type Change<Fields> = { [Name in keyof Fields]?: Fields[Name] | null | undefined };
+
+const changeOf = <Fields extends Record<string, ReturnType<typeof Type.Unsafe>>>(fields: object) =>
+  Type.Object(
+    Object.fromEntries(
+      Object.entries(fields as Fields).map(([name, schema]) => [
+        name,
+        Type.Optional(
+          Type.Union([schema, Type.Null()], {
+            ...(schema.description ? { description: `${schema.description}, or null` } : {}),
+          }),
+        ),
+      ]),
+    ),
+  );
+
+/** Fields are set with a value and cleared with null; the buyer's are set one by one. */
+export const InvoiceDetailsChange = Type.Unsafe<
+  Change<Required<OwnDetails>> & { buyer?: Change<Required<BuyerDetails>> | null }
+>(
+  Type.Composite([
+    changeOf(ownFields),
+    Type.Object({ buyer: Type.Optional(Type.Union([changeOf(buyerFields), Type.Null()])) }),
+  ]),
+);
+export type InvoiceDetailsChange = Static<typeof InvoiceDetailsChange>;
+
+/**
+ * The details with a change made. Fields that nobody knows are ignored, as elsewhere.
+ * @throws ApiError bad_request for what no schema can tell
+ */
+export function changedInvoiceDetails(details: InvoiceDetails, change: InvoiceDetailsChange): InvoiceDetails {
+  const { payment_due_date: due, payment_means_code: means, vat_exemption: exemption } = change;
+  if (typeof due === "string" && !isCalendarDate(due)) {
+    throw invalidRequest("body", "payment_due_date", `Expected a day of the calendar, got ${due}`);
+  }
+  if (typeof means === "string" && !isPaymentMeans(means)) {
+    throw invalidRequest("body", "payment_means_code", "Expected a code of UNTDID 4461, for example 30");
+  }
+  if (exemption?.reason_code !== undefined && !isVatExemptionCode(exemption.reason_code)) {
+    throw invalidRequest("body", "vat_exemption.reason_code", "Expected a VATEX code, for example VATEX-EU-AE");
+  }
+  const buyer = change.buyer === null ? undefined : merged(buyerFields, details.buyer ?? {}, change.buyer ?? {});
+  const own = merged(ownFields, details, change);
+  return { ...own, ...(buyer && Object.keys(buyer).length > 0 ? { buyer } : {}) };
+}
+
+function merged<T extends object>(fields: object, before: T, change: object): T {
+  const known = Object.entries({ ...before, ...change }).filter(
+    ([name, value]) => name in fields && value !== null && value !== undefined,
+  );
+  return Object.fromEntries(known) as T;
+}
