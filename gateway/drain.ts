@@ -17,8 +17,8 @@ export interface DrainDeps {
   registry: CallRegistry;
   timeoutMs: number;
   onBegin(): void;
-  /** Resolves when the upgrades that were under way are answered. */
-  settled(): Promise<void>;
+  /** Resolves when nobody is on the way to a call any more who was promised one, at the latest at `deadline`. */
+  settled(deadline: Date): Promise<void>;
 }
 
 export function createDrain(deps: DrainDeps): Drain {
@@ -27,9 +27,10 @@ export function createDrain(deps: DrainDeps): Drain {
   async function drain(): Promise<void> {
     const { registry, timeoutMs } = deps;
     deps.onBegin();
-    registry.drain(new Date(Date.now() + timeoutMs));
-    await deps.settled();
-    if (await isEmptyWithin(registry, timeoutMs)) return;
+    const deadline = new Date(Date.now() + timeoutMs);
+    registry.drain(deadline);
+    await deps.settled(deadline);
+    if (await isEmptyWithin(registry, deadline.getTime() - Date.now())) return;
     registry.endAll("drained");
     await isEmptyWithin(registry, goodbyeMsMax);
   }

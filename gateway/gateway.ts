@@ -9,11 +9,14 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { type Bus, topics } from "#bus/bus.ts";
+import type { CallEnd } from "#contracts/call_record.ts";
 import { secretBytes } from "#contracts/secrets.ts";
 import { voiceLimits } from "#contracts/voice_protocol.ts";
 import type { MediaHost } from "#media/media_session.ts";
 import { type CallsApi, createApiClient } from "./api_client.ts";
-import { createAdmission } from "./calls/admission.ts";
+import { type AdmissionDeps, createAdmission } from "./calls/admission.ts";
+import type { Call } from "./calls/call.ts";
+import type { ProgressGrowth } from "./calls/call_progress.ts";
 import { CallRegistry } from "./calls/call_registry.ts";
 import { createCallReporter } from "./calls/call_reporter.ts";
 import { CallSlots } from "./calls/call_slots.ts";
@@ -27,6 +30,8 @@ import { createFrontDoor } from "./front_door.ts";
 import type { Log } from "./log.ts";
 import { createGatewayMetrics } from "./metrics.ts";
 import { isForeignHost, ownPage } from "./own_pages.ts";
+import { createRoomSeats } from "./rooms/room_seats.ts";
+import { createSeatPool, type SeatPool } from "./rooms/seat_pool.ts";
 import { createRunLog } from "./streams/run_log.ts";
 import { createRunStreams } from "./streams/run_streams.ts";
 import { openTransport } from "./transport/open_transport.ts";
@@ -40,6 +45,7 @@ export interface GatewayDeps {
   /** Tests bring their own. */
   api?: CallsApi;
   clock?: Clock;
+  seatPool?: SeatPool;
 }
 
 export interface Gateway {
@@ -90,7 +96,9 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const drain = createDrain({
     registry,
     timeoutMs: config.drainTimeoutS * 1000,
-    settled: () => admission.settled(),
+    settled: async (deadline) => {
+      await Promise.all([admission.settled(), rooms.settled(deadline)]);
+    },
     onBegin: () => {
       log.info({ calls: registry.size, deadline_s: config.drainTimeoutS }, "draining");
       void reportCapacity();
@@ -101,7 +109,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   let closing: Promise<void> | undefined;
   // Known once the port is; no call begins before.
   let gatewayPublicUrl = config.gatewayPublicUrl ?? config.publicUrl ?? "";
-  const admission = createAdmission({
+  const toCalls = {
     gatewayId: config.gatewayId,
     bus,
     api,
@@ -111,8 +119,6 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     metrics,
     log,
     isDraining: () => drain.isDraining || closing !== undefined,
-    nowMs: clock.nowMs,
-    random: Math.random,
     call: {
       nowMs: clock.nowMs,
       newToken: () => randomBytes(secretBytes).toString("base64url"),
@@ -120,14 +126,17 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
       get gatewayPublicUrl() {
         return gatewayPublicUrl;
       },
-      onProgress: (callId, growth) => reporter.progress(callId, growth),
-      onEnded: (call, end) => {
+      onProgress: (callId: string, growth: ProgressGrowth) => reporter.progress(callId, growth),
+      onEnded: (call: Call, end: CallEnd) => {
         registry.remove(call);
         reporter.ended(call.callId, end);
         metrics.ended(end.reason);
+        rooms.callEnded(call.callId);
       },
     },
-  });
+  } satisfies Partial<AdmissionDeps>;
+  const admission = createAdmission({ ...toCalls, nowMs: clock.nowMs, random: Math.random });
+  const rooms = createRoomSeats({ ...toCalls, clock, pool: deps.seatPool ?? createSeatPool({ log }) });
   const { apiUrl, internalSecret } = config;
   const streams = createRunStreams({ bus, log: createRunLog({ apiUrl, internalSecret }), logger: log });
   const publicUrl = config.publicUrl ?? "http://127.0.0.1";
@@ -167,9 +176,11 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     },
   );
   await reporter.start();
-  const unsubscribe = await bus.subscribe(topics.callControl(config.gatewayId), (payload) =>
-    injectControl(registry, payload, log),
-  );
+  const subscriptions = await Promise.all([
+    bus.subscribe(topics.callControl(config.gatewayId), (payload) => injectControl(registry, payload, log)),
+    bus.subscribe(topics.seatRequest(config.gatewayId), (payload) => rooms.request(payload)),
+    bus.subscribe(topics.roomNews(config.gatewayId), (payload) => rooms.news(payload)),
+  ]);
   const port = await transport.listen(config.bindAddress, config.port);
   const host = config.bindAddress === "0.0.0.0" || config.bindAddress === "::" ? "127.0.0.1" : config.bindAddress;
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
@@ -184,9 +195,10 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     await Promise.race([admission.settled(), late]);
     registry.endAll("drained", { close: "restart" });
     await Promise.race([registry.whenEmpty(), late]);
+    await rooms.close();
     await streams.close();
     await transport.close();
-    await unsubscribe().catch(() => undefined);
+    await Promise.allSettled(subscriptions.map((unsubscribe) => unsubscribe()));
     await reporter.stop(closeMsMax);
     registry.stop();
     await Promise.all([frontDoor.close(), deps.api ? undefined : api.close()]);

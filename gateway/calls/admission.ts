@@ -13,28 +13,21 @@
 import type { Bus } from "#bus/bus.ts";
 import type { OpenedCall } from "#contracts/internal_calls.ts";
 import { type RefusalCode, refusals } from "#contracts/voice_protocol.ts";
-import { MediaFullError } from "#media/media_session.ts";
 import type { CallsApi } from "../api_client.ts";
-import type { Log } from "../log.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { HttpResponse, ResponseHeaders, UpgradeRequest } from "../transport/transport.ts";
-import { Call, type CallDeps } from "./call.ts";
-import type { CallRegistry } from "./call_registry.ts";
-import type { CallReporter } from "./call_reporter.ts";
-import type { CallSlots, Slot } from "./call_slots.ts";
+import { type BeginCallDeps, beginCall } from "./begin_call.ts";
+import type { Call } from "./call.ts";
+import type { CallSlots } from "./call_slots.ts";
 import { isOriginAllowed, lastSeqOf, parseCallPath, subprotocolFor } from "./call_url.ts";
 import { findReservation, preflightState, refusalFor } from "./reservation_lookup.ts";
 
-export interface AdmissionDeps {
+export interface AdmissionDeps extends BeginCallDeps {
   gatewayId: string;
   bus: Bus;
   api: CallsApi;
   slots: CallSlots;
-  registry: CallRegistry;
-  reporter: CallReporter;
   metrics: GatewayMetrics;
-  call: CallDeps;
-  log: Log;
   isDraining(): boolean;
   nowMs(): number;
   /** From 0 to 1, to spread those who come back. */
@@ -89,7 +82,7 @@ export function createAdmission(deps: AdmissionDeps): Admission {
     try {
       const opened = await takeAndOpen(callId, head.signal);
       if ("code" in opened) return opened;
-      call = begin(opened, slot);
+      call = beginCall(opened, slot, deps);
       if (!call) return { code: "unavailable" };
       if (!connect(call, upgrade, subprotocol.chosen)) {
         call.end("client_hangup");
@@ -123,22 +116,6 @@ export function createAdmission(deps: AdmissionDeps): Admission {
     } catch (error) {
       await bus.restoreReservation(callId);
       throw error;
-    }
-  }
-
-  /** The session of an opened call; undefined when no media thread can take it. */
-  function begin(opened: OpenedCall, slot: Slot): Call | undefined {
-    reporter.opened(opened.call_id);
-    try {
-      const call = new Call(opened, slot, deps.call);
-      registry.add(call);
-      return call;
-    } catch (error) {
-      const isFull = error instanceof MediaFullError;
-      log.error({ err: error, call_id: opened.call_id }, "cannot begin a call");
-      const error_code = isFull ? "media_full" : "internal";
-      reporter.ended(opened.call_id, { reason: "error", duration_ms: 0, error_code });
-      return undefined;
     }
   }
 

@@ -111,6 +111,11 @@ export class Call {
     });
   }
 
+  /** Number of the newest message that was sent, or would have been while the link is lost. */
+  get seq(): number {
+    return this.outbound.seq;
+  }
+
   get isOver(): boolean {
     return this.state === "ending" || this.state === "ended";
   }
