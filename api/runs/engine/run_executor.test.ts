@@ -1,143 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Value } from "@sinclair/typebox/value";
-import { type NewRunEvent, runEventDataSchemas } from "#contracts/run_event.ts";
-import "#contracts/one_of.ts";
-import type { WorkflowDefinition } from "#contracts/workflow.ts";
-import { createGuardedHttp } from "#outbound/guarded_http.ts";
 import type { LanguageModel } from "#outbound/models/language_model.ts";
-import { appPolicyDefault } from "../app_policy.ts";
-import type { NodeRunRow, RunOutcome } from "../run_rows.ts";
-import type { AskedInput, InputRequestRow } from "./input_answers.ts";
 import { NodeError } from "./node_kind.ts";
-import type { RunWriter } from "./recorder.ts";
-import { executeRun } from "./run_executor.ts";
-
-const input = { id: "in", type: "input" };
-const out = (inputs: Record<string, unknown>) => ({ id: "out", type: "output", inputs });
-const chain = (...ids: string[]) => ids.slice(1).map((to, i) => ({ from: ids[i] ?? "", to }));
-
-/** A run's life over any number of claims, with everything it wrote. */
-function life(
-  definition: Omit<WorkflowDefinition, "schema_version">,
-  models: LanguageModel[] = [],
-  versions: Record<string, WorkflowDefinition> = {},
-) {
-  const events: NewRunEvent[] = [];
-  const nodes = new Map<string, NodeRunRow>();
-  const asked: AskedInput[] = [];
-  const requests: InputRequestRow[] = [];
-  let outcome: RunOutcome | undefined;
-  let claims = 0;
-  let offsetMs = 0;
-  const now = () => new Date(Date.now() + offsetMs);
-  const writer: RunWriter = {
-    append: (event) => {
-      assert.ok(
-        Value.Check(runEventDataSchemas[event.type], event.data),
-        `${event.type} ${JSON.stringify(event.data)}`,
-      );
-      events.push(structuredClone(event));
-    },
-    saveNode: (row) => nodes.set(row.id, structuredClone(row)),
-    ask(question) {
-      asked.push(question);
-      const { id, nodeRunId, question: of } = question;
-      requests.push({ id, node_run_id: nodeRunId, status: "pending", taken: false, params: of.params, response: null });
-    },
-    closeInput(id) {
-      Object.assign(requests.find((request) => request.id === id) ?? {}, { taken: true });
-    },
-    leave: (left) => {
-      outcome = left;
-    },
-    flush: async () => undefined,
-    room: () => undefined,
-  };
-  const http = createGuardedHttp({ allowPrivateAddresses: false });
-  const claim = () => {
-    claims += 1;
-    outcome = undefined;
-    return executeRun(
-      {
-        run: {
-          id: "00000000-0000-4000-8000-000000000001",
-          organization_id: "o",
-          project_id: "p",
-          app_id: "a",
-          workflow_version_id: "v",
-          input: { question: "Late check-out?" },
-          metadata: {},
-          session_id: null,
-          user_id: null,
-          timeout_s: 60,
-          active_ms: 0,
-          attempt: claims,
-          epoch: claims,
-          recoveries: 0,
-          last_event_id: 1,
-        },
-        definition: { schema_version: 1, ...definition },
-        policy: appPolicyDefault,
-        nodes: [...nodes.values()],
-        canceled: undefined,
-      },
-      writer,
-      {
-        nodeDeps: () => ({
-          http,
-          openModel: async () => models.shift() ?? assert.fail("no model is left"),
-          callMcpTool: async () => assert.fail("no MCP tool is expected"),
-          definitionOf: async (id) => versions[id],
-          now,
-        }),
-        inputRequests: async () =>
-          requests.filter(({ node_run_id }) => ["running", "waiting"].includes(nodes.get(node_run_id)?.status ?? "")),
-        now,
-        newId: () => crypto.randomUUID(),
-        workerId: "w1",
-        onInternalError: (error) => assert.fail(String(error)),
-      },
-    );
-  };
-  return {
-    claim,
-    /** Claims it and waits until it ends or is parked. */
-    async go() {
-      await claim().done;
-      return outcome;
-    },
-    /** Answers the newest request. */
-    answer: (response: NonNullable<InputRequestRow["response"]>) => {
-      Object.assign(requests.at(-1) ?? {}, { status: "resolved", response });
-    },
-    types: () => events.map(({ type, node_id }) => (node_id ? `${type} ${node_id}` : type)),
-    events,
-    nodes,
-    nodeOf: (nodeId: string) => [...nodes.values()].find(({ node_id }) => node_id === nodeId),
-    asked,
-    advance: (ms: number) => {
-      offsetMs += ms;
-    },
-  };
-}
-
-const model = (...chunks: (string | Error)[]): LanguageModel => ({
-  async *reply() {
-    for (const chunk of chunks) {
-      if (chunk instanceof Error) throw chunk;
-      yield { kind: "text", text: chunk };
-    }
-    yield { kind: "usage", prompt: 3, completion: 2, cached: 0 };
-  },
-  close() {},
-});
-const ask = {
-  id: "ask",
-  type: "llm",
-  config: { model: "m", messages: [{ role: "user", template: "{{q}}" }] },
-  inputs: { q: "$.input.question" },
-};
+import { ask, chain, eventually, hangingModel, input, life, model, out } from "./run_life.ts";
 
 describe("a run", () => {
   it("goes from input to output and adds up usage", async () => {
@@ -228,20 +93,13 @@ describe("a run", () => {
   });
 
   it("runs again only what was not finished when its worker died", async () => {
-    const hanging: LanguageModel = {
-      async *reply(_, signal) {
-        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
-        yield { kind: "text", text: "" };
-      },
-      close() {},
-    };
     const first = { id: "first", type: "template", config: { template: "done" } };
     const run = life(
       { nodes: [input, first, ask, out({ a: "$.nodes.ask.output.text" })], edges: chain("in", "first", "ask", "out") },
-      [hanging, model("again")],
+      [hangingModel, model("again")],
     );
     const dying = run.claim();
-    while (run.nodeOf("ask")?.status !== "running") await new Promise((resolve) => setImmediate(resolve));
+    await eventually(() => run.nodeOf("ask")?.status === "running");
     dying.stop("lost");
     await dying.done;
     const outcome = await run.go();
@@ -255,23 +113,16 @@ describe("a run", () => {
   });
 
   it("ends at once when it is canceled, and by its time-out", async () => {
-    const hang: LanguageModel = {
-      async *reply(_, signal) {
-        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
-        yield { kind: "text", text: "never seen" };
-      },
-      close() {},
-    };
     const nodes = [input, ask, out({})];
-    const run = life({ nodes, edges: chain("in", "ask", "out") }, [hang]);
+    const run = life({ nodes, edges: chain("in", "ask", "out") }, [hangingModel]);
     const executing = run.claim();
-    while (!run.types().includes("node.started ask")) await new Promise((resolve) => setImmediate(resolve));
+    await run.until("node.started ask");
     executing.stop("canceled", { reason: "changed my mind", by: "ada" });
     await executing.done;
     const last = run.events.at(-1);
     assert.ok(last?.type === "run.canceled" && last.data.reason === "changed my mind" && last.data.by === "ada");
     const slow = life({ nodes: [input, { ...ask, timeout_s: 0.1 }, out({})], edges: chain("in", "ask", "out") }, [
-      hang,
+      hangingModel,
     ]);
     const outcome = await slow.go();
     assert.ok(outcome?.status === "failed" && outcome.error.code === "node_timeout");

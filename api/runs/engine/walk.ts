@@ -3,6 +3,7 @@
  * A node that has begun and has not finished is active; of one that has, only its state and what
  * others may refer to are kept.
  */
+import { setMaxListeners } from "node:events";
 import type { NewRunEvent } from "#contracts/run_event.ts";
 import type { WorkflowNode } from "#contracts/workflow.ts";
 import type { NodeRunRow } from "../run_rows.ts";
@@ -46,7 +47,10 @@ export interface NestedWalks {
 }
 
 export function newWalk(graph: Graph, context: RunContext, inside?: Walk["inside"]): Walk {
-  return { graph, context, states: new Map(), inside, abort: new AbortController() };
+  const abort = new AbortController();
+  // As many nodes listen as work side by side.
+  setMaxListeners(graph.size, abort.signal);
+  return { graph, context, states: new Map(), inside, abort };
 }
 
 export function newActive(walk: Walk, row: NodeRunRow): ActiveNode {
