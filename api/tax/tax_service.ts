@@ -12,12 +12,15 @@ import { accountPages } from "./account_pages.ts";
 import { accountRecoveryRoutes } from "./account_recovery.ts";
 import { accountRoutes } from "./accounts.ts";
 import { administrationRoutes } from "./administration.ts";
+import { bookingRoutes } from "./bookings/bookings.ts";
+import { createFrozenRules } from "./bookings/frozen_rules.ts";
 import { calculationRoutes } from "./calculations.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { issuerRoutes } from "./issuers.ts";
 import { jurisdictionRoutes } from "./jurisdictions.ts";
 import { organizationRoutes } from "./organizations.ts";
 import { billableWith, requestLogRoutes } from "./request_log.ts";
+import { placeAt } from "./rules/place_at.ts";
 import { loadRuleset } from "./rules/rule_files.ts";
 import type { Ruleset } from "./rules/ruleset.ts";
 
@@ -68,6 +71,7 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
   const common = { sql, bus, now, accessTokens };
   const accounts = { ...common, requireEmailVerification: deps.requireEmailVerification };
   const ruleset = rulesetOnDisk();
+  const locate = (latitude: number, longitude: number) => placeAt(ruleset.places, latitude, longitude);
   const billable = billableWith({ sql, now, logger: serving.logger, guard: apiKeys.billable });
   const routes: Route[] = [
     ...accountRoutes(accounts),
@@ -81,6 +85,7 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
     ...issuerRoutes({ ...common, guard: apiKeys.billable }),
     ...jurisdictionRoutes({ ruleset, now, guard: apiKeys.billable }),
     ...calculationRoutes({ ruleset, now, ...billable }),
+    ...bookingRoutes({ sql, now, ruleset, frozenRules: createFrozenRules(sql), locate, ...billable }),
   ];
   const openApi = openApiFor(openApiInfo, taxErrorContract, routes);
   const fetch = createService({

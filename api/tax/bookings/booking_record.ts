@@ -38,10 +38,13 @@ export interface BookingRow {
   updated_at: Date;
 }
 
-export const bookingColumns = (sql: AnySql) =>
+/** All but the answer, which is long. */
+export const summaryColumns = (sql: AnySql) =>
   sql`id, position, organization_id, environment, state, external_reference, idempotency_key, request_fingerprint,
-      request, answer, ruleset_hash, calculated_on::text, jurisdiction_code, currency, stay_date::text,
-      checkout_date::text, total_tax, total_with_tax, issuer_id, invoice_details, created_at, updated_at`;
+      request, ruleset_hash, calculated_on::text, jurisdiction_code, currency, stay_date::text, checkout_date::text,
+      total_tax, total_with_tax, issuer_id, invoice_details, created_at, updated_at`;
+
+export const bookingColumns = (sql: AnySql) => sql`answer, ${summaryColumns(sql)}`;
 
 /** Whose bookings: an organization's live or test ones, which never see each other. */
 export type BookingOwner = Pick<BillableCaller, "organizationId" | "environment">;
@@ -101,7 +104,7 @@ export const BookingReply = Type.Object({
 });
 export type BookingReply = Static<typeof BookingReply>;
 
-export function bookingSummary(row: Omit<BookingRow, "answer">): BookingSummary {
+export function bookingSummary(row: Omit<BookingRow, "answer" | "position">): BookingSummary {
   return {
     id: row.id,
     state: row.state,
@@ -124,6 +127,6 @@ export function bookingSummary(row: Omit<BookingRow, "answer">): BookingSummary 
   };
 }
 
-export function bookingReply(row: BookingRow): BookingReply {
+export function bookingReply(row: Omit<BookingRow, "position">): BookingReply {
   return { ...bookingSummary(row), result: row.answer };
 }

@@ -1,0 +1,106 @@
+/**
+ * `POST /v1/bookings/{id}/adjust`: the stay changes and its taxes with it. The whole stay is
+ * calculated anew by the rules that it was booked under, so that caps, night limits and bands hold
+ * for all of it; what is answered is the difference.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { ApiError } from "#contracts/errors.ts";
+import { type Route, route } from "#http/route.ts";
+import { invalidRequest } from "#http/validation.ts";
+import { refusing } from "../calculations.ts";
+import { calculateWith, placeRulesFor } from "../calculator/calculate.ts";
+import { CalculationRequest } from "../calculator/calculation_request.ts";
+import { parseExactJson } from "../calculator/exact_json.ts";
+import { refuseWhenFrozen } from "../invoices/live_invoice.ts";
+import type { PlaceRules } from "../rules/ruleset.ts";
+import { changeBooking, changing, type NewChange } from "./booking_change.ts";
+import { requireOpen, stateAfterAdjusting } from "./booking_lifecycle.ts";
+import { type BookingRow, bookingReply, lockBooking } from "./booking_record.ts";
+import { ChangedBooking, Reason } from "./booking_void.ts";
+import type { BookingDeps } from "./bookings.ts";
+import { adjustedRequest, type StayChanges } from "./stay_changes.ts";
+import { taxDelta } from "./tax_delta.ts";
+
+const Changes = Type.Partial(CalculationRequest);
+const Adjustment = Type.Object({
+  ...Changes.properties,
+  calculation: Type.Optional(
+    Type.Composite([Changes], {
+      description: "fields of the calculation that change; they may stand beside it as well",
+    }),
+  ),
+  reason: Type.Optional(Reason),
+});
+
+export function bookingAdjustmentRoute(deps: BookingDeps): Route {
+  const { sql, guard, record, now, frozenRules } = deps;
+  return route({
+    method: "POST",
+    path: "/v1/bookings/{booking_id}/adjust",
+    summary: "Change a booked stay; by the rules that it was booked under",
+    guard,
+    record,
+    body: Adjustment,
+    bodyOptions: { parse: parseExactJson },
+    reply: { status: 200, body: ChangedBooking },
+    errors: ["bad_request", "conflict"],
+    handle: ({ principal, params, body }) => {
+      const { changes, under } = changesIn(body);
+      return changing(sql, async (tx) => {
+        const booking = await lockBooking(tx, principal, params.booking_id);
+        await refuseWhenFrozen(tx, booking.id);
+        requireOpen(booking, "adjust");
+        const rules = await frozenRules.read(booking.ruleset_hash);
+        requireSamePlace(deps, rules, changes, under);
+        requireSameCurrency(booking, changes);
+        const request = adjustedRequest(booking.request, changes);
+        const answer = refusing(() => calculateWith(rules, request, booking.calculated_on), under);
+        const delta = taxDelta(booking.answer, answer);
+        const to = { state: stateAfterAdjusting(booking.state), request, answer };
+        const change: NewChange = {
+          kind: "adjusted",
+          request: changes,
+          reason: body.reason,
+          delta,
+          by: principal,
+          at: now(),
+        };
+        return { ...bookingReply(await changeBooking(tx, booking, to, change)), tax_delta: delta };
+      });
+    },
+  });
+}
+
+/** What changes, and where in the body that is said. */
+function changesIn({ calculation = {}, reason: _, ...beside }: Static<typeof Adjustment>): {
+  changes: StayChanges;
+  under: string;
+} {
+  const [within, outside] = [calculation, beside].map((part) => Value.Clean(Changes, part) as StayChanges);
+  const changes = { ...within, ...outside };
+  for (const field of Object.keys(outside ?? {})) {
+    if (field in (within ?? {})) throw invalidRequest("body", field, `Expected once, not in calculation as well`);
+  }
+  if (Object.keys(changes).length === 0) throw invalidRequest("body", "calculation", "Expected fields that change");
+  return { changes, under: Object.keys(within ?? {}).length > 0 ? "calculation" : "" };
+}
+
+/** Frozen rules are those of one place. @throws ApiError for another one */
+function requireSamePlace(deps: BookingDeps, rules: PlaceRules, changes: StayChanges, under: string): void {
+  const { jurisdiction_code: code, latitude, longitude } = changes;
+  if (code === undefined && latitude === undefined && longitude === undefined) return;
+  if (code?.toUpperCase() === rules.place.code) return;
+  const asked = refusing(() => placeRulesFor(changes, deps.ruleset, deps), under);
+  if (asked.place.code === rules.place.code) return;
+  const field = [under, code === undefined ? "latitude" : "jurisdiction_code"].filter((part) => part !== "").join(".");
+  const message = `Expected the booking's place, ${rules.place.code}: a stay elsewhere is another booking`;
+  throw invalidRequest("body", field, message);
+}
+
+function requireSameCurrency(booking: BookingRow, { currency }: StayChanges): void {
+  if (currency === undefined || currency === booking.currency) return;
+  throw new ApiError("bad_request", {
+    detail: `currency mismatch: the booking is in ${booking.currency}, the change in ${currency}`,
+  });
+}

@@ -1,0 +1,150 @@
+/**
+ * `POST /v1/bookings`: calculates a stay and keeps it. With a key a request takes effect once: the
+ * unique index on the key makes a racing twin wait, and whoever comes second is answered the booking.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { ApiError } from "#contracts/errors.ts";
+import { type Route, route } from "#http/route.ts";
+import type { BillableCaller } from "#identity/api_keys.ts";
+import { type AnySql, json } from "#store/sql.ts";
+import { refusing } from "../calculations.ts";
+import { calculateWith, placeRulesFor } from "../calculator/calculate.ts";
+import { CalculationRequest } from "../calculator/calculation_request.ts";
+import { parseExactJson } from "../calculator/exact_json.ts";
+import { requireUsableIssuer } from "../issuers.ts";
+import { changing, figuresOf, type NewChange, writeChange } from "./booking_change.ts";
+import { BookingReply, type BookingRow, bookingColumns, bookingReply } from "./booking_record.ts";
+import type { BookingDeps } from "./bookings.ts";
+import { fingerprintOf, meaningOf } from "./request_fingerprint.ts";
+import { taxDelta } from "./tax_delta.ts";
+
+/** Longest key, in characters. */
+export const keyCharsMax = 200;
+export const IdempotencyKey = Type.Union([Type.String({ minLength: 1, maxLength: keyCharsMax }), Type.Null()], {
+  description: `text of 1 to ${keyCharsMax} characters: a request that is sent again with the same key takes effect once`,
+});
+
+const NewBooking = Type.Object({
+  idempotency_key: Type.Optional(IdempotencyKey),
+  external_reference: Type.Optional(
+    Type.Union([Type.String({ maxLength: 200 }), Type.Null()], { description: "text of at most 200 characters" }),
+  ),
+  issuer_id: Type.Optional(
+    Type.Union([Type.String({ format: "uuid" }), Type.Null()], { description: "the id of an issuer" }),
+  ),
+  calculation: CalculationRequest,
+});
+type NewBooking = Static<typeof NewBooking>;
+
+export function bookingCreationRoute(deps: BookingDeps): Route {
+  return route({
+    method: "POST",
+    path: "/v1/bookings",
+    summary: "Book a stay; 200 with the booking that is there when the key has been used for the same",
+    guard: deps.guard,
+    record: deps.record,
+    body: NewBooking,
+    bodyOptions: { parse: parseExactJson },
+    reply: { status: 201, body: BookingReply },
+    errors: ["bad_request", "not_found", "conflict"],
+    handle: async ({ principal, body }) => {
+      const { booking, isReplay } = await book(deps, principal, body);
+      return isReplay ? replayed(bookingReply(booking)) : bookingReply(booking);
+    },
+  });
+}
+
+/** The answer to a request that had taken effect before. */
+export function replayed(reply: unknown): Response {
+  return Response.json(reply, { headers: { "idempotent-replayed": "true" } });
+}
+
+async function book(deps: BookingDeps, principal: BillableCaller, body: NewBooking) {
+  const { sql, ruleset, locate, frozenRules } = deps;
+  const calculation = Value.Clean(CalculationRequest, body.calculation) as CalculationRequest;
+  const { external_reference = null, issuer_id = null } = body;
+  const meaning = refusing(() => meaningOf(calculation), "calculation");
+  const fingerprint = fingerprintOf({ external_reference, issuer_id, calculation: meaning });
+  const key = body.idempotency_key ? { text: body.idempotency_key, fingerprint } : undefined;
+  const earlier = key && (await bookedWith(sql, principal, key));
+  if (earlier) return { booking: earlier, isReplay: true };
+
+  const at = deps.now();
+  const today = at.toISOString().slice(0, 10);
+  const place = refusing(() => placeRulesFor(calculation, ruleset, { locate }), "calculation");
+  const answer = refusing(() => calculateWith(place, calculation, today), "calculation");
+  await frozenRules.keep(place);
+  const booking: Omit<BookingRow, "position"> = {
+    id: crypto.randomUUID(),
+    organization_id: principal.organizationId,
+    environment: principal.environment,
+    state: "confirmed",
+    external_reference,
+    idempotency_key: key?.text ?? null,
+    request_fingerprint: key?.fingerprint ?? null,
+    ...figuresOf(calculation, answer),
+    ruleset_hash: place.hash,
+    calculated_on: today,
+    jurisdiction_code: place.place.code,
+    currency: answer.currency,
+    issuer_id,
+    invoice_details: null,
+    created_at: at,
+    updated_at: at,
+  };
+  const change: NewChange = {
+    kind: "created",
+    request: calculation,
+    delta: taxDelta(undefined, answer),
+    by: principal,
+    at,
+  };
+  return changing(sql, async (tx) => {
+    if (issuer_id) await requireUsableIssuer(tx, principal.organizationId, issuer_id);
+    if (await insertBooking(tx, booking, change)) return { booking, isReplay: false };
+    const twin = key && (await bookedWith(tx, principal, key));
+    if (!twin) throw new Error("Expected the booking that holds the key");
+    return { booking: twin, isReplay: true };
+  });
+}
+
+/**
+ * The booking that was made with the key.
+ * @throws ApiError conflict when it was made by another request
+ */
+async function bookedWith(
+  sql: AnySql,
+  { organizationId, environment }: BillableCaller,
+  key: { text: string; fingerprint: string },
+): Promise<BookingRow | undefined> {
+  const [row] = await sql<BookingRow[]>`
+    select ${bookingColumns(sql)} from bookings
+    where organization_id = ${organizationId} and environment = ${environment} and idempotency_key = ${key.text}`;
+  if (row && row.request_fingerprint !== key.fingerprint) throw keyReused("idempotency_key");
+  return row;
+}
+
+export function keyReused(field: "idempotency_key" | "refund_idempotency_key"): ApiError {
+  return new ApiError("conflict", { detail: `${field} was used before, with a different body` });
+}
+
+/** Answers false, and writes nothing, when the booking's key is taken; waits for whoever is taking it. */
+function insertBooking(sql: AnySql, row: Omit<BookingRow, "position">, change: NewChange): Promise<boolean> {
+  return writeChange(
+    sql,
+    sql`insert into bookings
+          (id, organization_id, environment, state, external_reference, idempotency_key, request_fingerprint,
+           request, answer, ruleset_hash, calculated_on, jurisdiction_code, currency, stay_date, checkout_date,
+           total_tax, total_with_tax, issuer_id, created_at, updated_at)
+        values
+          (${row.id}, ${row.organization_id}, ${row.environment}, ${row.state}, ${row.external_reference},
+           ${row.idempotency_key}, ${row.request_fingerprint}, ${json(sql, row.request)}, ${json(sql, row.answer)},
+           ${row.ruleset_hash}, ${row.calculated_on}, ${row.jurisdiction_code}, ${row.currency}, ${row.stay_date},
+           ${row.checkout_date}, ${row.total_tax}, ${row.total_with_tax}, ${row.issuer_id}, ${row.created_at},
+           ${row.updated_at})
+        on conflict on constraint bookings_idempotency_key_key do nothing
+        returning id`,
+    change,
+  );
+}
