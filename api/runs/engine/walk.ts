@@ -48,8 +48,8 @@ export interface NestedWalks {
 
 export function newWalk(graph: Graph, context: RunContext, inside?: Walk["inside"]): Walk {
   const abort = new AbortController();
-  // As many nodes listen as work side by side.
-  setMaxListeners(graph.size, abort.signal);
+  // All nodes that work side by side listen, and what they call.
+  setMaxListeners(0, abort.signal);
   return { graph, context, states: new Map(), inside, abort };
 }
 
