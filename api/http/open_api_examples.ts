@@ -7,6 +7,8 @@ import type { Route, RouteExample } from "./route.ts";
 /** What an id looks like, where the real one comes out of another route's answer. */
 const someId = "0b7f9a52-2f3c-4c58-9a3e-0f1d5c7b9e01";
 
+const someNumber = 17;
+
 type Shown = { examples?: Record<string, { summary: string; value: unknown }> };
 
 export function examplesIn({ examples = {}, params = {}, reply }: Route["spec"]) {
@@ -18,7 +20,7 @@ export function examplesIn({ examples = {}, params = {}, reply }: Route["spec"])
     return found.length > 0 ? { examples: Object.fromEntries(found) } : {};
   };
   return {
-    ofPath: (name: string) => (name in params ? shown((one) => one.params?.[name]) : shown(() => someId)),
+    ofPath: (name: string) => shown((one) => one.params?.[name] ?? (name in params ? someNumber : someId)),
     ofQuery: (name: string) => shown((one) => one.query?.[name]),
     ofBody: () => shown((one) => one.body),
     ofAnswer: (status: number) => shown((one) => ((one.status ?? reply.status) === status ? one.answer : undefined)),

@@ -46,16 +46,20 @@ export type SuccessStatus = 200 | 201 | 202;
  * A request as somebody would send it. `api/http/README.md` says how the test that sends it comes by
  * ids and tokens.
  */
-export interface RouteExample {
+export type RouteExample = {
   /** Path parameters that no other route gives out. */
   params?: Readonly<Record<string, string | number>>;
   query?: Readonly<Record<string, string | number | boolean>>;
   body?: unknown;
-  /** What it is answered with, when that is not the reply's status. */
-  status?: number;
-  /** An answer to it, for the reader. */
-  answer?: unknown;
-}
+} & (
+  | {
+      status?: undefined;
+      /** What it is answered with, for the reader. */
+      answer?: unknown;
+    }
+  /** One that is not answered with the reply's status. */
+  | { status: number; answer: unknown }
+);
 
 /** The route whose answer has a path parameter's value, and in which field (`a.0.b`). */
 export interface ParamOrigin {

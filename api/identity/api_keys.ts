@@ -56,6 +56,7 @@ export function apiKeyRoutes({ sql, bus, now, accessTokens }: ApiKeyDeps): Route
       body: CreateApiKey,
       reply: { status: 201, body: CreatedApiKey },
       errors: ["forbidden"],
+      examples: { a_test_key: { body: { name: "Booking engine", environment: "test" } } },
       handle: async ({ principal, body }) => {
         requireAdministrator(principal);
         const [organization] = await sql<{ api_access_enabled: boolean }[]>`
@@ -84,6 +85,7 @@ export function apiKeyRoutes({ sql, bus, now, accessTokens }: ApiKeyDeps): Route
       guard: accessTokens.member,
       query: { include_revoked: Type.Optional(Type.Boolean({ description: "default false" })) },
       reply: { status: 200, body: Type.Array(ApiKey) },
+      examples: { with_revoked_ones: { query: { include_revoked: true } } },
       handle: async ({ principal, query }) => {
         const revoked = query.include_revoked ? sql`true` : sql`revoked_at is null`;
         return [
@@ -101,6 +103,8 @@ export function apiKeyRoutes({ sql, bus, now, accessTokens }: ApiKeyDeps): Route
       params: { key_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }) },
       reply: { status: 204 },
       errors: ["forbidden"],
+      paramsFrom: { key_id: { route: `POST ${path}`, field: "key_id" } },
+      examples: { a_key: {} },
       handle: async ({ principal, params }) => {
         const [found] = await sql<{ secret_sha256: string }[]>`
           select secret_sha256 from api_key

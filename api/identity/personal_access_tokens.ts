@@ -78,6 +78,16 @@ export function personalAccessTokenRoutes({
         body: Type.Composite([PersonalAccessToken, Type.Object({ token: Type.String() })]),
       },
       errors: ["forbidden"],
+      examples: {
+        until_the_new_year: { body: { name: "Deployment", expires_at: "2099-01-01T00:00:00Z" } },
+        already_over: {
+          body: { name: "Deployment", expires_at: "2020-01-01T00:00:00Z" },
+          status: 422,
+          answer: {
+            detail: [{ type: "value_error", loc: ["body", "expires_at"], msg: "Expected a time in the future" }],
+          },
+        },
+      },
       handle: async ({ principal: { userId, organizationId }, body }) => {
         const expiresAt = body.expires_at === undefined ? undefined : new Date(body.expires_at);
         if (expiresAt && expiresAt <= now())
@@ -100,6 +110,7 @@ export function personalAccessTokenRoutes({
       query: { include_revoked: Type.Optional(Type.Boolean({ description: "default false" })) },
       reply: { status: 200, body: Type.Array(PersonalAccessToken) },
       errors: ["forbidden"],
+      examples: { with_revoked_ones: { query: { include_revoked: true } } },
       handle: async ({ principal: { userId, organizationId }, query }) => {
         const revoked = query.include_revoked ? sql`true` : sql`revoked_at is null`;
         return [
@@ -117,6 +128,8 @@ export function personalAccessTokenRoutes({
       guard: accessTokens.member,
       reply: { status: 204 },
       errors: ["forbidden"],
+      paramsFrom: { token_id: { route: `POST ${path}`, field: "id" } },
+      examples: { a_token: {} },
       handle: async ({ principal: { userId, organizationId }, params }) => {
         const [row] = await sql<{ secret_sha256: string }[]>`
           update personal_access_token set revoked_at = coalesce(revoked_at, ${now()})

@@ -34,6 +34,14 @@ export function accountRecoveryRoutes({ sql, bus, now }: Pick<AccountDeps, "sql"
       body: Type.Object({ token: Token }),
       reply: { status: 200, body: MessageReply },
       errors: ["gone", "too_many_requests"],
+      examples: {
+        token_from_the_mail: { body: { token: "{{verification_token}}" } },
+        unknown_token: {
+          body: { token: "nonsense" },
+          status: 410,
+          answer: { detail: "The verification link was used already or has expired" },
+        },
+      },
       handle: async ({ body, request }) => {
         await countCostly(bus, "verify", addressOf(request), triesPerMinute);
         const verified = await sql.begin(async (transaction) => {
@@ -57,6 +65,7 @@ export function accountRecoveryRoutes({ sql, bus, now }: Pick<AccountDeps, "sql"
       body: Type.Object({ email: EmailAddress }),
       reply: { status: 200, body: MessageReply },
       errors: ["too_many_requests"],
+      examples: { any_address: { body: { email: "anna@inn.example" } } },
       handle: async ({ body, request }) => {
         await requestMail(request, "verify_email", body.email);
         return { message: "If the account exists and is not verified yet, a mail is on its way" };
@@ -70,6 +79,7 @@ export function accountRecoveryRoutes({ sql, bus, now }: Pick<AccountDeps, "sql"
       body: Type.Object({ email: EmailAddress }),
       reply: { status: 200, body: MessageReply },
       errors: ["too_many_requests"],
+      examples: { any_address: { body: { email: "anna@inn.example" } } },
       handle: async ({ body, request }) => {
         await requestMail(request, "reset_password", body.email);
         return { message: "If the account exists, a mail is on its way" };
@@ -83,6 +93,9 @@ export function accountRecoveryRoutes({ sql, bus, now }: Pick<AccountDeps, "sql"
       body: Type.Object({ token: Token, password: NewPassword }),
       reply: { status: 200, body: MessageReply },
       errors: ["bad_request", "too_many_requests"],
+      examples: {
+        token_from_the_mail: { body: { token: "{{reset_token}}", password: "another correct horse" } },
+      },
       handle: async ({ body, request }) => {
         await countCostly(bus, "reset", addressOf(request), triesPerMinute);
         refuseGuessable(body.password);

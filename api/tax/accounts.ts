@@ -19,6 +19,8 @@ import {
 import { hashPassword, needsRehash, verifyPassword } from "#identity/password.ts";
 import { type AnySql, oneRow, type Sql, violates } from "#store/sql.ts";
 import {
+  exampleOrganization,
+  exampleUser,
   OrganizationReply,
   type OrganizationRow,
   organizationColumns,
@@ -99,6 +101,17 @@ export function accountRoutes(deps: AccountDeps): Route[] {
       body: SignupRequest,
       reply: { status: 201, body: SignupReply },
       errors: ["conflict", "too_many_requests"],
+      examples: {
+        an_inn: {
+          body: {
+            email: "anna@inn.example",
+            password: "correct horse battery",
+            organization_name: "The Inn at the Lake",
+            first_name: "Anna",
+            last_name: "Huber",
+          },
+        },
+      },
       handle: async ({ body, request }) => {
         await countCostly(bus, "signup", addressOf(request), 120);
         refuseGuessable(body.password);
@@ -122,6 +135,16 @@ export function accountRoutes(deps: AccountDeps): Route[] {
       body: UserRegister,
       reply: { status: 201, body: RegisteredReply },
       errors: ["forbidden", "not_found", "conflict"],
+      examples: {
+        a_colleague: {
+          body: {
+            email: "{{new_email}}",
+            password: "correct horse battery",
+            organization_id: "{{organization_id}}",
+            role: "admin",
+          },
+        },
+      },
       handle: async ({ body }) => {
         refuseGuessable(body.password);
         const passwordHash = await hashPassword(body.password);
@@ -148,6 +171,14 @@ export function accountRoutes(deps: AccountDeps): Route[] {
       body: LoginRequest,
       reply: { status: 200, body: TokenReply },
       errors: ["unauthorized", "forbidden", "too_many_requests"],
+      examples: {
+        by_password: { body: { email: "{{email}}", password: "correct horse battery" } },
+        wrong_password: {
+          body: { email: "{{email}}", password: "correct horse" },
+          status: 401,
+          answer: { detail: "Credential not accepted: wrong e-mail address or password" },
+        },
+      },
       handle: ({ body, request }) => logIn(deps, body, addressOf(request)),
     }),
     route({
@@ -156,6 +187,7 @@ export function accountRoutes(deps: AccountDeps): Route[] {
       summary: "The current user and their organization",
       guard: accessTokens.account,
       reply: { status: 200, body: MeReply },
+      examples: { an_owner: { answer: { user: exampleUser, organization: exampleOrganization, role: "owner" } } },
       handle: async ({ principal: { userId, membership } }) => {
         const user = oneRow(await sql<UserReply[]>`select ${userColumns(sql)} from app_user where id = ${userId}`);
         if (!membership) return { user, organization: null, role: null };

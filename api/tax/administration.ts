@@ -34,6 +34,7 @@ export function administrationRoutes({
       },
       reply: { status: 200, body: Type.Array(OrganizationReply) },
       errors: ["forbidden"],
+      examples: { by_name: { query: { q: "inn", limit: 10 } } },
       handle: async ({ query }) => {
         const named = query.q ? sql`position(lower(${query.q}) in lower(name)) > 0` : sql`true`;
         const [rows, counts] = await Promise.all([
@@ -54,6 +55,8 @@ export function administrationRoutes({
       body: Type.Object({ api_access_enabled: Type.Boolean() }),
       reply: { status: 200, body: OrganizationReply },
       errors: ["forbidden"],
+      paramsFrom: { organization_id: { route: `GET ${path}`, field: "0.id" } },
+      examples: { open_api_access: { body: { api_access_enabled: true } } },
       handle: async ({ params, body }) => {
         const [row] = await sql<OrganizationRow[]>`
           update organization set api_access_enabled = ${body.api_access_enabled}, updated_at = ${now()}

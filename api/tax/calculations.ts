@@ -35,6 +35,17 @@ const BatchItem = Type.Union([
 ]);
 const BatchReply = Type.Object({ results: Type.Array(BatchItem, { description: "in the order of the request" }) });
 
+const romanStay = {
+  jurisdiction_code: "IT-RM-ROM",
+  stay_date: "2026-05-10",
+  nights: 3,
+  nightly_rate: "150.00",
+  currency: "EUR",
+  number_of_guests: 2,
+  property_type: "hotel",
+  star_rating: 4,
+};
+
 export interface CalculationDeps<Caller> {
   ruleset: Ruleset;
   /** Who may calculate. */
@@ -74,6 +85,57 @@ export function calculationRoutes<Caller>(deps: CalculationDeps<Caller>): Route[
       bodyOptions: { parse: parseExactJson },
       reply: { status: 200, body: CalculationAnswer },
       errors: ["bad_request"],
+      examples: {
+        two_adults_in_rome: { body: romanStay },
+        a_family_in_barcelona: {
+          body: {
+            jurisdiction_code: "ES-CT-BCN",
+            stay_date: "2026-07-10",
+            nights: 5,
+            nightly_rate: "180.00",
+            currency: "EUR",
+            number_of_guests: 4,
+            guest_ages: [41, 39, 12, 9],
+            property_type: "hotel",
+            star_rating: 4,
+          },
+        },
+        at_a_point: {
+          body: {
+            latitude: 35.6895,
+            longitude: 139.6917,
+            stay_date: "2026-10-01",
+            nights: 2,
+            nightly_rate: 24000,
+            currency: "JPY",
+            number_of_guests: 2,
+          },
+        },
+        as_known_before: { body: { ...romanStay, as_known_at: "2025-12-01" } },
+        unknown_place: {
+          body: { ...romanStay, jurisdiction_code: "XX" },
+          status: 400,
+          answer: { detail: "unknown jurisdiction: XX" },
+        },
+        no_place: {
+          body: { ...romanStay, jurisdiction_code: undefined },
+          status: 400,
+          answer: { detail: "missing coordinates: give jurisdiction_code, or latitude and longitude" },
+        },
+        no_nights: {
+          body: { ...romanStay, nights: 0 },
+          status: 422,
+          answer: {
+            detail: [
+              {
+                type: "greater_than_equal",
+                loc: ["body", "nights"],
+                msg: "Expected integer to be greater or equal to 1",
+              },
+            ],
+          },
+        },
+      },
       record,
       handle: async ({ body }) => answer(body),
     }),
@@ -85,6 +147,11 @@ export function calculationRoutes<Caller>(deps: CalculationDeps<Caller>): Route[
       body: BatchRequest,
       bodyOptions: { parse: parseExactJson },
       reply: { status: 200, body: BatchReply },
+      examples: {
+        one_good_one_unknown: {
+          body: { calculations: [romanStay, { ...romanStay, jurisdiction_code: "XX" }] },
+        },
+      },
       record,
       handle: async ({ body }) => ({ results: await Promise.all(body.calculations.map(answerOrError)) }),
     }),

@@ -50,6 +50,17 @@ const AcceptRequest = Type.Object({
 });
 const AcceptReply = Type.Composite([TokenReply, Type.Object({ user: UserReply, organization: OrganizationReply })]);
 
+const exampleInvitation = {
+  id: "5a0c4e0e-6f53-4d0e-9a8c-3f8e6f1b2d10",
+  email: "ben@inn.example",
+  role: "member",
+  status: "pending",
+  invited_by: "0b7f9a52-2f3c-4c58-9a3e-0f1d5c7b9e01",
+  created_at: "2026-11-21T09:00:00.000Z",
+  expires_at: "2026-11-28T09:00:00.000Z",
+  accepted_at: null,
+};
+
 export function invitationRoutes(deps: Pick<AccountDeps, "sql" | "bus" | "now" | "accessTokens">): Route[] {
   const { sql, bus, now, accessTokens } = deps;
   return [
@@ -61,6 +72,7 @@ export function invitationRoutes(deps: Pick<AccountDeps, "sql" | "bus" | "now" |
       body: Type.Object({ email: EmailAddress, role: Type.Optional(oneOf(invitationRoles)) }),
       reply: { status: 201, body: InvitationReply },
       errors: ["forbidden", "conflict", "too_many_requests"],
+      examples: { an_administrator: { body: { email: "{{new_email}}", role: "admin" } } },
       handle: async ({ principal, body }) => {
         requireAdministrator(principal);
         await countCostly(bus, "invite", principal.organizationId, 60);
@@ -74,6 +86,7 @@ export function invitationRoutes(deps: Pick<AccountDeps, "sql" | "bus" | "now" |
       summary: "List invitations, accepted and expired ones included, revoked ones not",
       guard: accessTokens.member,
       reply: { status: 200, body: Type.Array(InvitationReply) },
+      examples: { one_pending: { answer: [exampleInvitation] } },
       handle: async ({ principal }) => [
         ...(await sql<InvitationReply[]>`
           select ${invitationColumns(sql, now())} from invitation
@@ -88,6 +101,8 @@ export function invitationRoutes(deps: Pick<AccountDeps, "sql" | "bus" | "now" |
       guard: accessTokens.member,
       reply: { status: 204 },
       errors: ["forbidden", "conflict"],
+      paramsFrom: { invitation_id: { route: `POST ${path}`, field: "id" } },
+      examples: { a_pending_one: {} },
       handle: async ({ principal, params }) => {
         requireAdministrator(principal);
         const [row] = await sql<{ accepted: boolean }[]>`
@@ -108,6 +123,7 @@ export function invitationRoutes(deps: Pick<AccountDeps, "sql" | "bus" | "now" |
       params: tokenParams,
       reply: { status: 200, body: InvitationPreview },
       errors: ["not_found", "gone", "too_many_requests"],
+      examples: { token_from_the_mail: { params: { token: "{{invitation_token}}" } } },
       handle: async ({ params, request }) => {
         await countCostly(bus, "invitation", addressOf(request), triesPerMinute);
         const { organization_name, email, role, expires_at, user_id } = await findOpen(sql, params.token, now());
@@ -123,6 +139,18 @@ export function invitationRoutes(deps: Pick<AccountDeps, "sql" | "bus" | "now" |
       body: AcceptRequest,
       reply: { status: 201, body: AcceptReply },
       errors: ["unauthorized", "not_found", "conflict", "gone", "too_many_requests"],
+      examples: {
+        without_an_account: {
+          params: { token: "{{invitation_token}}" },
+          body: { password: "correct horse battery", first_name: "Ben", last_name: "Rossi" },
+        },
+        unknown_token: {
+          params: { token: "nonsense" },
+          body: { password: "correct horse battery" },
+          status: 404,
+          answer: { detail: "No such invitation" },
+        },
+      },
       handle: async ({ params, body, request }) => {
         const address = addressOf(request);
         await countCostly(bus, "invitation", address, triesPerMinute);

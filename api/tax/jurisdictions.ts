@@ -51,6 +51,26 @@ export function jurisdictionRoutes<Caller>({ ruleset, guard, now }: Jurisdiction
         offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
       },
       reply: { status: 200, body: Type.Array(JurisdictionReply) },
+      examples: {
+        by_name: { query: { q: "rome", limit: 5 } },
+        german_cities: { query: { country: "DE", type: "city", limit: 20, offset: 0 } },
+        in_new_york_state: { query: { parent: "US-NY", status: "active" } },
+        rome: {
+          query: { q: "rome", type: "city" },
+          answer: [
+            {
+              code: "IT-RM-ROM",
+              name: "Rome",
+              local_name: "Roma",
+              country: "IT",
+              type: "city",
+              status: "active",
+              parent: "IT-RM",
+              coverage: "partial",
+            },
+          ],
+        },
+      },
       handle: async ({ query }) => {
         const today = now().toISOString().slice(0, 10);
         const { limit = 100, offset = 0 } = query;

@@ -59,6 +59,26 @@ export const LegalProfileReply = Type.Object(
   ) as { [Name in FieldName]: ReturnType<typeof Type.Unsafe<string | null>> },
 );
 
+/** A seller, as the documentation shows one. */
+export const exampleLegalProfile: LegalProfile = {
+  legal_name: "Gasthof am See GmbH",
+  trading_name: "The Inn at the Lake",
+  vat_id: "DE123456789",
+  address_line1: "Seestrasse 1",
+  city: "Berlin",
+  postal_code: "10115",
+  country: "DE",
+  electronic_address: "invoices@inn.example",
+  electronic_address_scheme: "EM",
+  contact_name: "Anna Huber",
+  contact_email: "anna@inn.example",
+  contact_phone: "+49 30 1234567",
+  iban: "DE89370400440532013000",
+  payment_terms: "Paid on departure",
+  time_zone: "Europe/Berlin",
+  invoice_series: "INN",
+};
+
 export function wholeLegalProfile(profile: LegalProfile): Nullable {
   return Object.fromEntries(
     Object.keys(legalFields).map((name) => [name, profile[name as FieldName] ?? null]),

@@ -4,7 +4,7 @@ import { oneOf } from "#contracts/one_of.ts";
 import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
 import { roles } from "#identity/caller.ts";
 import type { AnySql } from "#store/sql.ts";
-import { type LegalProfile, LegalProfileReply, wholeLegalProfile } from "./legal_profile.ts";
+import { exampleLegalProfile, type LegalProfile, LegalProfileReply, wholeLegalProfile } from "./legal_profile.ts";
 
 export const UserReply = Type.Object({
   id: Type.String({ format: "uuid" }),
@@ -76,3 +76,23 @@ export const invitationColumns = (sql: AnySql, now: Date) =>
   sql`id, email, role, invited_by, created_at, expires_at, accepted_at,
       case when accepted_at is not null then 'accepted' when expires_at <= ${now} then 'expired' else 'pending' end
         as status`;
+
+/** A user and an organization, as the documentation shows them. */
+export const exampleUser = {
+  id: "0b7f9a52-2f3c-4c58-9a3e-0f1d5c7b9e01",
+  email: "anna@inn.example",
+  first_name: "Anna",
+  last_name: "Huber",
+  email_verified: true,
+  email_verified_at: "2026-11-21T09:30:00.000Z",
+  is_platform_admin: false,
+  created_at: "2026-11-21T09:00:00.000Z",
+};
+export const exampleOrganization = {
+  id: "7c1d3a94-51e7-4c3b-8f0a-2b6d9e4f1a22",
+  name: "The Inn at the Lake",
+  api_access_enabled: true,
+  created_at: "2026-11-21T09:00:00.000Z",
+  updated_at: "2026-11-21T09:00:00.000Z",
+  ...wholeLegalProfile(exampleLegalProfile),
+};

@@ -1,11 +1,13 @@
-/** The caller's organization: its people, its pending invitations, its legal profile. */
+/** The caller's organization: its people (`members.ts` changes them), its pending invitations, its legal profile. */
 import { type Static, Type } from "@sinclair/typebox";
 import { type Route, route } from "#http/route.ts";
-import type { AccessTokens } from "#identity/access_tokens.ts";
 import { requireAdministrator } from "#identity/caller.ts";
-import { json, oneRow, type Sql } from "#store/sql.ts";
-import { changedLegalProfile, LegalProfileChange } from "./legal_profile.ts";
+import { json, oneRow } from "#store/sql.ts";
+import { changedLegalProfile, exampleLegalProfile, LegalProfileChange } from "./legal_profile.ts";
+import { type MemberDeps, memberRoutes } from "./members.ts";
 import {
+  exampleOrganization,
+  exampleUser,
   InvitationReply,
   invitationColumns,
   MemberReply,
@@ -15,10 +17,8 @@ import {
   organizationReply,
 } from "./organization_record.ts";
 
-export interface OrganizationDeps {
-  sql: Sql;
+export interface OrganizationDeps extends MemberDeps {
   now(): Date;
-  accessTokens: Pick<AccessTokens, "member">;
 }
 
 const OrganizationDetail = Type.Composite([
@@ -26,14 +26,22 @@ const OrganizationDetail = Type.Composite([
   Type.Object({ members: Type.Array(MemberReply), pending_invitations: Type.Array(InvitationReply) }),
 ]);
 
-export function organizationRoutes({ sql, now, accessTokens }: OrganizationDeps): Route[] {
+const { id: user_id, email, first_name, last_name, created_at: joined_at } = exampleUser;
+const exampleMember = { user_id, email, first_name, last_name, role: "owner", joined_at };
+
+export function organizationRoutes(deps: OrganizationDeps): Route[] {
+  const { sql, now, accessTokens } = deps;
   return [
+    ...memberRoutes(deps),
     route({
       method: "GET",
       path: "/v1/orgs/me",
       summary: "The organization that the token acts in, with members and pending invitations",
       guard: accessTokens.member,
       reply: { status: 200, body: OrganizationDetail },
+      examples: {
+        one_owner: { answer: { ...exampleOrganization, members: [exampleMember], pending_invitations: [] } },
+      },
       handle: async ({ principal: { organizationId } }) => {
         const at = now();
         const [organizations, members, invitations] = await Promise.all([
@@ -61,6 +69,23 @@ export function organizationRoutes({ sql, now, accessTokens }: OrganizationDeps)
       body: LegalProfileChange,
       reply: { status: 200, body: OrganizationReply },
       errors: ["forbidden"],
+      examples: {
+        a_german_inn: { body: exampleLegalProfile },
+        clear_one_field: { body: { registration_number: null } },
+        unknown_time_zone: {
+          body: { time_zone: "Europe/Atlantis" },
+          status: 422,
+          answer: {
+            detail: [
+              {
+                type: "value_error",
+                loc: ["body", "time_zone"],
+                msg: "Expected an IANA time zone, for example Europe/Berlin",
+              },
+            ],
+          },
+        },
+      },
       handle: async ({ principal, body }) => {
         requireAdministrator(principal);
         return sql.begin(async (transaction) => {

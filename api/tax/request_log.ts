@@ -38,6 +38,19 @@ const RequestLogReply = Type.Object({
   next_cursor: Type.Unsafe<number | null>({ type: ["integer", "null"], description: "null on the last page" }),
 });
 
+const exampleEntry = {
+  id: 1017,
+  method: "POST",
+  endpoint: "/v1/tax/calculate",
+  path: "/v1/tax/calculate",
+  status: 422,
+  duration_ms: 2,
+  user_id: null,
+  api_key_id: 3,
+  payload: { jurisdiction_code: "IT-RM-ROM", stay_date: "2026-05-10", nights: 0 },
+  created_at: "2026-11-21T09:00:00.000Z",
+};
+
 export function requestLogRoutes({
   sql,
   accessTokens,
@@ -61,6 +74,10 @@ export function requestLogRoutes({
       },
       reply: { status: 200, body: RequestLogReply },
       errors: ["forbidden"],
+      examples: {
+        refused_calculations: { query: { path: "/v1/tax/calculate", status: 422, limit: 20 } },
+        one_entry: { answer: { items: [exampleEntry], next_cursor: null } },
+      },
       handle: async ({ principal, query }) => {
         requireAdministrator(principal);
         const limit = query.limit ?? 50;
