@@ -45,6 +45,16 @@ describe("batch", () => {
     readBatch(writer.take(), (_kind, _session, _value, read) => assert.deepEqual([...read], [1, 2, 3]));
   });
 
+  it("is read whatever the length of the batch before, also when it only says what was handled", () => {
+    for (let length = 3200; length < 3300; length += 1) {
+      const writer = new BatchWriter();
+      writer.bytes(1, 1, 0, new Uint8Array(length));
+      writer.take();
+      writer.handled(10);
+      readBatch(writer.take(), () => assert.fail("no record was written"));
+    }
+  });
+
   it("is empty until something is written or handled", () => {
     const writer = new BatchWriter();
     assert.ok(writer.isEmpty);

@@ -61,7 +61,7 @@ export class BatchWriter {
       objects: this.#objects,
       handledBytes: this.#handledBytes,
     };
-    this.#capacity = Math.max(capacityBytesMin, Math.ceil(this.#used * 1.25));
+    this.#capacity = paddedTo8(Math.max(capacityBytesMin, this.#used * 1.25));
     this.#buffer = undefined;
     this.#used = 0;
     this.#objects = [];
@@ -97,7 +97,7 @@ export class BatchWriter {
 }
 
 function paddedTo8(bytes: number): number {
-  return (bytes + 7) & ~7;
+  return Math.ceil(bytes / 8) * 8;
 }
 
 /** Reads a batch record by record. `bytes` is a view into the batch's buffer, which is the reader's to keep. */
