@@ -1,31 +1,31 @@
-/** Passes TCP on to a port, until it is cut: then every connection dies without a word. */
+/** Passes TCP on to a port, until it is cut: then every connection dies without a word; or stalled: then nothing moves. */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 export class CutLink {
   readonly #server: Server;
-  readonly #sockets: Set<Socket>;
+  /** Each socket with the one that it passes on to. */
+  readonly #sockets = new Map<Socket, Socket>();
+  #stalled = false;
 
-  private constructor(server: Server, sockets: Set<Socket>) {
-    this.#server = server;
-    this.#sockets = sockets;
-  }
-
-  static async open(port: number): Promise<CutLink> {
-    const sockets = new Set<Socket>();
-    const server = createServer((near) => {
+  private constructor(port: number) {
+    this.#server = createServer((near) => {
       const far = connect(port, "127.0.0.1");
       for (const [from, to] of [
         [near, far],
         [far, near],
       ] as const) {
-        sockets.add(from);
+        this.#sockets.set(from, to);
         from.on("error", () => to.destroy());
-        from.on("close", () => sockets.delete(from) && to.destroy());
-        from.pipe(to);
+        from.on("close", () => this.#sockets.delete(from) && to.destroy());
+        if (!this.#stalled) from.pipe(to);
       }
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    return new CutLink(server, sockets);
+  }
+
+  static async open(port: number): Promise<CutLink> {
+    const link = new CutLink(port);
+    await new Promise<void>((resolve) => link.#server.listen(0, "127.0.0.1", resolve));
+    return link;
   }
 
   get url(): string {
@@ -33,7 +33,19 @@ export class CutLink {
   }
 
   cut(): void {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#sockets.keys()) socket.resetAndDestroy();
+  }
+
+  /** Connections live, and nothing gets through, until `flow`. */
+  stall(): void {
+    this.#stalled = true;
+    for (const [from, to] of this.#sockets) from.unpipe(to).pause();
+  }
+
+  flow(): void {
+    if (!this.#stalled) return;
+    this.#stalled = false;
+    for (const [from, to] of this.#sockets) from.pipe(to);
   }
 
   async close(): Promise<void> {
