@@ -85,7 +85,7 @@ export function bookingRoutes(deps: BookingDeps): Route[] {
             ${from === undefined ? sql`` : sql`and stay_date >= ${from}`}
             ${to === undefined ? sql`` : sql`and stay_date <= ${to}`}
             ${cursor === undefined ? sql`` : sql`and position < ${cursor}`}
-            ${created}
+            ${created.length > 0 ? created : sql``}
           order by position desc limit ${limit + 1}`;
         const page = rows.slice(0, limit);
         const last = rows.length > limit ? page.at(-1) : undefined;

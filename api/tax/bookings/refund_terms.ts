@@ -76,7 +76,8 @@ function priceComingTo(
   const price = sumOf(rates.map(({ rate }) => rate)).times(Rational.of(request.rooms ?? 1));
   const units = price.over(minorUnit).roundTo(Rational.one, "down").n;
   const at = (count: bigint) => {
-    const scaled = scaledRequest(request, rates, Rational.of(count).times(minorUnit).over(price));
+    const share = price.isZero ? price : Rational.of(count).times(minorUnit).over(price);
+    const scaled = scaledRequest(request, rates, share);
     const answer = answerUnlessTooLow(() => calculate(scaled));
     return { count, request: scaled, answer, total: answer && Rational.parse(answer.total_with_tax) };
   };
