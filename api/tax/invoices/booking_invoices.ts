@@ -1,0 +1,168 @@
+/** The invoice of a booking: its details, its draft, issuing it, taking it back, and its UBL. */
+import { Type } from "@sinclair/typebox";
+import { ApiError } from "#contracts/errors.ts";
+import { oneOf } from "#contracts/one_of.ts";
+import { type Route, route } from "#http/route.ts";
+import { nullableText } from "#http/timestamp.ts";
+import { json, type Sql } from "#store/sql.ts";
+import { changing } from "../bookings/booking_change.ts";
+import { BookingReply, bookingReply, findBooking, lockBooking } from "../bookings/booking_record.ts";
+import type { Billable } from "../request_log.ts";
+import { changedInvoiceDetails, type InvoiceDetails, InvoiceDetailsChange } from "./invoice_details.ts";
+import { InvoiceDocument } from "./invoice_document.ts";
+import { InvoiceReply, invoiceReply, liveInvoiceOf, ublReply, Validation, validationOf } from "./invoice_record.ts";
+import { creditInvoice, draftOf, issueInvoice, requireInvoiceable, sellerOf } from "./invoicing.ts";
+import { refuseWhenFrozen } from "./live_invoice.ts";
+import { violationsBeforeIssue, violationsIn } from "./rules/check_document.ts";
+
+const path = "/v1/bookings/{booking_id}";
+
+const DocumentReply = Type.Object({
+  booking_id: Type.String({ format: "uuid" }),
+  invoice_id: nullableText,
+  state: oneOf(["draft", "issued"]),
+  ...InvoiceDocument.properties,
+  validation: Validation,
+});
+
+const IssueRequest = Type.Object({
+  require_valid: Type.Optional(
+    Type.Boolean({ description: "true refuses with 422 what could not be sent as an e-invoice; default false" }),
+  ),
+});
+
+const CreditRequest = Type.Object({
+  reason: Type.Optional(
+    Type.Union([Type.String({ minLength: 1, maxLength: 1000, pattern: "\\S" }), Type.Null()], {
+      description: "text of at most 1000 characters",
+    }),
+  ),
+});
+
+export interface InvoiceDeps extends Billable {
+  sql: Sql;
+  now(): Date;
+}
+
+/** Carries a refusal with its list of violations out of the transaction. */
+class NotSendReady extends Error {
+  readonly response: Response;
+  constructor(response: Response) {
+    super("the e-invoice is not ready to be sent");
+    this.name = "NotSendReady";
+    this.response = response;
+  }
+}
+
+export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): Route[] {
+  return [
+    route({
+      method: "PATCH",
+      path: `${path}/invoice-details`,
+      summary: "Set what the booking's invoice says of its buyer and payment, or clear it with null",
+      guard,
+      record,
+      body: InvoiceDetailsChange,
+      reply: { status: 200, body: BookingReply },
+      errors: ["conflict"],
+      handle: ({ principal, params, body }) =>
+        changing(sql, async (tx) => {
+          const booking = await lockBooking(tx, principal, params.booking_id);
+          await refuseWhenFrozen(tx, booking.id);
+          requireInvoiceable(booking);
+          const details = changedInvoiceDetails((booking.invoice_details ?? {}) as InvoiceDetails, body);
+          const at = now();
+          await tx`
+            update bookings set invoice_details = ${json(tx, details)}, updated_at = ${at} where id = ${booking.id}`;
+          return bookingReply({ ...booking, invoice_details: details, updated_at: at });
+        }),
+    }),
+    route({
+      method: "GET",
+      path: `${path}/document`,
+      summary: "The booking as an invoice: the live one, or the draft that would be issued, with what is wrong with it",
+      guard,
+      reply: { status: 200, body: DocumentReply },
+      handle: async ({ principal, params }) => {
+        const booking = await findBooking(sql, principal, params.booking_id);
+        const live = await liveInvoiceOf(sql, booking.id);
+        const document = live?.document ?? draftOf(booking, await sellerOf(sql, booking));
+        return {
+          booking_id: booking.id,
+          invoice_id: live?.id ?? null,
+          state: live ? ("issued" as const) : ("draft" as const),
+          ...document,
+          validation: validationOf(live ? violationsIn(document) : violationsBeforeIssue(document)),
+        };
+      },
+    }),
+    route({
+      method: "POST",
+      path: `${path}/invoice`,
+      summary: "Issue the booking's invoice: it takes a number and freezes the booking",
+      guard,
+      record,
+      body: IssueRequest,
+      reply: { status: 201, body: InvoiceReply },
+      errors: ["conflict"],
+      handle: async ({ principal, params, body }) => {
+        try {
+          return await changing(sql, async (tx) => {
+            const booking = await lockBooking(tx, principal, params.booking_id);
+            const row = await issueInvoice(tx, { booking, by: principal, at: now() }, (draft) => {
+              if (body.require_valid && violationsBeforeIssue(draft).length > 0)
+                throw new NotSendReady(ublReply(draft));
+            });
+            return invoiceReply(row);
+          });
+        } catch (error) {
+          if (error instanceof NotSendReady) return error.response;
+          throw error;
+        }
+      },
+    }),
+    route({
+      method: "GET",
+      path: `${path}/invoice`,
+      summary: "The booking's live invoice",
+      guard,
+      reply: { status: 200, body: InvoiceReply },
+      handle: async ({ principal, params }) => {
+        const booking = await findBooking(sql, principal, params.booking_id);
+        const live = await liveInvoiceOf(sql, booking.id);
+        if (!live) throw new ApiError("not_found", { detail: "No invoice is issued for this booking" });
+        return invoiceReply(live);
+      },
+    }),
+    route({
+      method: "POST",
+      path: `${path}/invoice/credit`,
+      summary: "Take the live invoice back with a credit note; the booking can be changed and invoiced again",
+      guard,
+      record,
+      body: CreditRequest,
+      reply: { status: 201, body: InvoiceReply },
+      errors: ["conflict"],
+      handle: ({ principal, params, body }) =>
+        changing(sql, async (tx) => {
+          const booking = await lockBooking(tx, principal, params.booking_id);
+          return invoiceReply(
+            await creditInvoice(tx, { booking, by: principal, at: now(), reason: body.reason ?? null }),
+          );
+        }),
+    }),
+    route({
+      method: "GET",
+      path: `${path}/invoice/ubl`,
+      summary: "The booking's invoice in UBL 2.1; 422 with the rules it breaks when it is not ready to be sent",
+      guard,
+      reply: { status: 200, body: Type.String(), mediaType: "application/xml" },
+      errors: ["unprocessable"],
+      handle: async ({ principal, params }) => {
+        const booking = await findBooking(sql, principal, params.booking_id);
+        const live = await liveInvoiceOf(sql, booking.id);
+        return ublReply(live?.document ?? draftOf(booking, await sellerOf(sql, booking)));
+      },
+    }),
+  ];
+}

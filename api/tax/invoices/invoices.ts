@@ -1,0 +1,90 @@
+/** Invoices and credit notes that were issued: `/v1/invoices`. */
+import { Type } from "@sinclair/typebox";
+import { oneOf } from "#contracts/one_of.ts";
+import { type Guard, type Route, route } from "#http/route.ts";
+import type { BillableCaller } from "#identity/api_keys.ts";
+import type { Sql } from "#store/sql.ts";
+import {
+  findInvoice,
+  InvoiceReply,
+  type InvoiceRow,
+  InvoiceSummary,
+  invoiceReply,
+  invoiceSummary,
+  invoiceSummaryColumns,
+  invoiceTypes,
+  issuedStates,
+  ublReply,
+} from "./invoice_record.ts";
+
+const path = "/v1/invoices";
+const unknown = {
+  unknown: {
+    params: { invoice_id: "0b7f9a52-2f3c-4c58-9a3e-0f1d5c7b9e01" },
+    status: 404,
+    answer: { detail: "Not Found" },
+  },
+};
+
+const InvoicePage = Type.Object({
+  items: Type.Array(InvoiceSummary),
+  next_cursor: Type.Unsafe<number | null>({ type: ["integer", "null"], description: "null on the last page" }),
+});
+
+export function invoiceRoutes({ sql, guard }: { sql: Sql; guard: Guard<BillableCaller> }): Route[] {
+  return [
+    route({
+      method: "GET",
+      path,
+      summary: "List invoices and credit notes, the latest first",
+      guard,
+      query: {
+        booking_id: Type.Optional(Type.String({ format: "uuid" })),
+        issuer_id: Type.Optional(Type.String({ format: "uuid" })),
+        type: Type.Optional(oneOf(invoiceTypes)),
+        state: Type.Optional(oneOf(issuedStates)),
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: "default 50" })),
+        cursor: Type.Optional(
+          Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: "next_cursor of the page before" }),
+        ),
+      },
+      reply: { status: 200, body: InvoicePage },
+      examples: { credit_notes: { query: { type: "credit_note", limit: 10 } } },
+      handle: async ({ principal, query }) => {
+        const { booking_id: booking, issuer_id: issuer, type, state, cursor, limit = 50 } = query;
+        const rows = await sql<Omit<InvoiceRow, "document">[]>`
+          select ${invoiceSummaryColumns(sql)} from invoices
+          where organization_id = ${principal.organizationId} and environment = ${principal.environment}
+            ${booking === undefined ? sql`` : sql`and booking_id = ${booking}`}
+            ${issuer === undefined ? sql`` : sql`and issuer_id = ${issuer}`}
+            ${type === undefined ? sql`` : sql`and type = ${type}`}
+            ${state === undefined ? sql`` : sql`and state = ${state}`}
+            ${cursor === undefined ? sql`` : sql`and position < ${cursor}`}
+          order by position desc limit ${limit + 1}`;
+        const page = rows.slice(0, limit);
+        const last = rows.length > limit ? page.at(-1) : undefined;
+        return { items: page.map(invoiceSummary), next_cursor: last ? Number(last.position) : null };
+      },
+    }),
+    route({
+      method: "GET",
+      path: `${path}/{invoice_id}`,
+      summary: "Get an invoice or credit note with its document",
+      guard,
+      reply: { status: 200, body: InvoiceReply },
+      examples: unknown,
+      handle: async ({ principal, params }) => invoiceReply(await findInvoice(sql, principal, params.invoice_id)),
+    }),
+    route({
+      method: "GET",
+      path: `${path}/{invoice_id}/ubl`,
+      summary: "An invoice or credit note in UBL 2.1; 422 with the rules it breaks when it is not ready to be sent",
+      guard,
+      reply: { status: 200, body: Type.String(), mediaType: "application/xml" },
+      errors: ["unprocessable"],
+      examples: unknown,
+      handle: async ({ principal, params }) =>
+        ublReply((await findInvoice(sql, principal, params.invoice_id)).document),
+    }),
+  ];
+}
