@@ -9,7 +9,8 @@ import { spec } from "node:test/reporters";
 
 export interface TestVerdict {
   passed: boolean;
-  skipped: number;
+  /** Why tests were skipped, each reason once. */
+  skipReasons: string[];
 }
 
 const countNames = new Set(["tests", "suites", "pass", "fail", "cancelled", "skipped", "todo", "duration_ms"]);
@@ -23,6 +24,7 @@ export async function reportTests(
   const report = new spec();
   report.pipe(out, { end: false });
   const skipped: string[] = [];
+  const skipReasons = new Set<string>();
   const empty: string[] = [];
   const counts = new Map<string, number>();
   for await (const event of events) {
@@ -37,7 +39,9 @@ export async function reportTests(
       const { name, file, skip } = event.data;
       const where = file ? relative(root, file) : "";
       if (skip !== undefined && skip !== false) {
-        skipped.push(`${where}: ${name}: ${typeof skip === "string" && skip ? skip : "no reason given"}`);
+        const reason = typeof skip === "string" && skip ? skip : "no reason given";
+        skipReasons.add(reason);
+        skipped.push(`${where}: ${name}: ${reason}`);
       }
       // Node counts a file in which it found no test as one test that passed, named as the file.
       if (/\.test\.ts$/.test(name)) empty.push(relative(root, name));
@@ -56,5 +60,5 @@ export async function reportTests(
   const count = (name: string) => counts.get(name) ?? 0;
   const ran = count("tests") - count("skipped") - empty.length;
   const passed = ran > 0 && empty.length === 0 && count("fail") === 0 && count("cancelled") === 0;
-  return { passed, skipped: skipped.length };
+  return { passed, skipReasons: [...skipReasons] };
 }

@@ -33,6 +33,8 @@ const dataPacketBytesMax = 14_000;
 const earlyMessagesMax = 64;
 /** How long a goodbye may still play after the call is over. */
 const goodbyeMsMax = 2000;
+/** What was sent is on its way for a moment after the client library has taken it; leaving would cut it off. */
+const goodbyeMsMin = 300;
 
 /** The caller is gone for good; anything else is a lost link. */
 const hangUps: ReadonlySet<DisconnectReason | undefined> = new Set([
@@ -118,7 +120,7 @@ export class RoomParticipant {
 
   /** Lets what was said be heard, then leaves. */
   async leave(): Promise<void> {
-    const goodbyeMs = Math.min(goodbyeMsMax, this.#voice.unplayedMs);
+    const goodbyeMs = Math.max(goodbyeMsMin, Math.min(goodbyeMsMax, this.#voice.unplayedMs));
     this.#isOver = true;
     await within(goodbyeMsMax, this.#sending).catch(() => undefined);
     await new Promise((resolve) => setTimeout(resolve, goodbyeMs));

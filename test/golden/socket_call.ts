@@ -15,7 +15,7 @@ import { startGateway } from "#gateway/gateway.ts";
 import { FakeApi, silentLog } from "#gateway/gateway_fixture.ts";
 import { voiceSample } from "#media/session_harness.ts";
 import { startWorkerPool } from "#media/worker_pool.ts";
-import { type GoldenCall, type Line, leadCall } from "./golden_call.ts";
+import { type CallDriver, type GoldenCall, type Line, leadCall } from "./golden_call.ts";
 
 const frameMs = 20;
 const frameSamples = 320;
@@ -91,7 +91,7 @@ export async function startGoldenGateway(transport: "uws" | "ws"): Promise<Golde
 }
 
 /** A caller in real time: a frame each 20 ms by the clock, marks echoed when their audio has been played. */
-class SocketCaller {
+export class SocketCaller implements CallDriver {
   readonly lines: Line[] = [];
   readonly closed: Promise<{ code: number; reason: string }>;
   readonly #socket: WebSocket;
