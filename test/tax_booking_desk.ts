@@ -21,14 +21,16 @@ import { createTestDatabase } from "./database.ts";
 
 export interface BookingDesk {
   sql: Sql;
-  /** A request by `caller`, the desk's own live one unless another is given. */
-  call(method: string, path: string, body?: unknown, caller?: BillableCaller): Promise<Omit<Answer, "headers">>;
+  /** A request by `caller`. */
+  call(method: string, path: string, body?: unknown): Promise<Omit<Answer, "headers">>;
+  fetch(path: string, options: RequestInit): Promise<Response>;
   /** Books two nights in June at 100 in the city, with changes. */
   book(calculation?: Partial<CalculationRequest>): Promise<Answer["body"]>;
   /** A change that must succeed. */
   change(id: string, action: "adjust" | "refund" | "void", body?: unknown): Promise<Answer["body"]>;
   /** From now on the rules on disk are these, and the process is a new one. */
   enact(rules: readonly Rule[]): void;
+  /** Who asks: a live organization of the desk's own unless a test puts another here. */
   caller: BillableCaller;
   /** The time of the desk. */
   at: Date;
@@ -42,20 +44,17 @@ export async function openBookingDesk(rules: readonly Rule[]): Promise<BookingDe
   const { sql } = database;
   const [organization] = await sql<{ id: string }[]>`insert into organization (name) values ('Inn') returning id`;
   assert(organization);
-  let current: BillableCaller;
-  let fetch: Fetch;
-  const guard: Guard<BillableCaller> = { scheme: "api_key_or_access_token", check: async () => current };
+  let service: Fetch;
+  const guard: Guard<BillableCaller> = { scheme: "api_key_or_access_token", check: async () => desk.caller };
   const desk: BookingDesk = {
     sql,
     caller: { organizationId: organization.id, environment: "live", userId: null, apiKeyId: null },
     at: new Date("2026-06-01T10:00:00Z"),
-    async call(method, path, body, caller = desk.caller) {
-      current = caller;
-      const response = await fetch(
-        new Request(`http://desk.test${path}`, { method, ...(body !== undefined && { body: JSON.stringify(body) }) }),
-      );
+    async call(method, path, body) {
+      const response = await desk.fetch(path, { method, ...(body !== undefined && { body: JSON.stringify(body) }) });
       return { status: response.status, body: await response.json() };
     },
+    fetch: (path, options) => service(new Request(`http://desk.test${path}`, options)),
     async book(calculation = {}) {
       const stay = {
         jurisdiction_code: "NL-TST",
@@ -89,7 +88,7 @@ export async function openBookingDesk(rules: readonly Rule[]): Promise<BookingDe
         }),
         ...liabilityRoutes({ sql, ruleset, guard }),
       ];
-      fetch = createService({
+      service = createService({
         routes,
         face: taxErrorResponse,
         logger: silent,
