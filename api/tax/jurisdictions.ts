@@ -190,6 +190,8 @@ export function folded(text: string): string {
     .replaceAll("œ", "oe")
     .replaceAll("đ", "d")
     .replaceAll("ı", "i")
+    .replace(/\p{Pd}/gu, "-")
+    .replace(/[ʻʼ‘’]/g, "'")
     .replace(/\s+/g, " ")
     .trim();
 }

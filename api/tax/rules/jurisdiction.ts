@@ -27,6 +27,8 @@ const closed = { additionalProperties: false } as const;
 /** GeoJSON's order: longitude, latitude. */
 const Position = Type.Tuple([Type.Number({ minimum: -180, maximum: 180 }), Type.Number({ minimum: -90, maximum: 90 })]);
 
+const PlaceName = Type.String({ minLength: 1 });
+
 const JurisdictionEntry = Type.Object(
   {
     code: JurisdictionCode,
@@ -69,11 +71,24 @@ export const JurisdictionFile = Type.Object(
         ),
       ),
     ),
+    /** What subdivisions taken from ISO 3166-2 are called, where ISO's own name is not the English one. */
+    names: Type.Optional(
+      Type.Record(JurisdictionCode, Type.Object({ name: PlaceName, local_name: Type.Optional(PlaceName) }, closed)),
+    ),
+    /** ISO 3166-2 codes of what is a country of its own in ISO 3166-1: `{ "US-GU": "GU" }`. */
+    same_as: Type.Optional(Type.Record(JurisdictionCode, JurisdictionCode)),
+    /**
+     * The ground that subdivisions cover, roughly, as outer rings: tells which of them a point is in
+     * where no city, zone or radius does.
+     */
+    areas: Type.Optional(Type.Record(JurisdictionCode, Type.Array(Type.Array(Position, { minItems: 4 })))),
     jurisdictions: Type.Array(JurisdictionEntry),
   },
   closed,
 );
 export type JurisdictionFile = Static<typeof JurisdictionFile>;
+
+export type Ring = readonly (readonly [longitude: number, latitude: number])[];
 
 /** A place with its defaults filled in. */
 export interface Jurisdiction {
@@ -88,6 +103,7 @@ export interface Jurisdiction {
   status: (typeof jurisdictionStatuses)[number] | undefined;
   centroid: readonly [longitude: number, latitude: number] | undefined;
   radiusKm: number | undefined;
-  polygon: readonly (readonly [number, number])[] | undefined;
+  polygon: Ring | undefined;
+  areas: readonly Ring[];
   postcodes: readonly string[];
 }

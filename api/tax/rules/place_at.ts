@@ -1,34 +1,195 @@
 /**
- * The taxing place at a point, as far as our own data knows: inside a polygon, else within the
- * radius of a centre. A polygon decides before a radius, a smaller area before a larger one.
+ * The taxing place at a point, as far as our own data knows. The country comes from the borders of
+ * `country-coder`, the division from those or from areas in our files; then the most specific place
+ * that reaches the point: inside a zone's polygon, else within the radius of a city's centre. A place
+ * of another country or division than the point's does not reach it, whatever its radius.
  */
-import type { Jurisdiction } from "./jurisdiction.ts";
+import { borders, featuresContaining } from "@rapideditor/country-coder";
+import type { Jurisdiction, Ring } from "./jurisdiction.ts";
 
 const earthRadiusKm = 6371.0088;
+/** Areas are drawn coarsely: a beach, a pier or the middle of a border river may lie outside of all. */
+const areaReachKm = 10;
+/** The same in degrees, enough at the latitudes where areas are. */
+const margin = 0.25;
 
-/** The code of the place, or undefined where no place of ours reaches. Degrees, WGS 84. */
+/** Codes of features that are no ISO codes, by ours. */
+const divisionsByFeature: Readonly<Record<string, string>> = { IC: "ES-CN" };
+
+export interface Located {
+  code: string;
+  /** By what the place was found. */
+  by: "zone" | "city" | "division" | "country";
+  /** From the centre of a city; undefined for the rest. */
+  awayKm: number | undefined;
+}
+
+/** The code of the place, or undefined where no place of ours reaches, at sea for example. Degrees, WGS 84. */
 export function placeAt(
   places: ReadonlyMap<string, Jurisdiction>,
   latitude: number,
   longitude: number,
 ): string | undefined {
-  let best: { code: string; sizeKm: number } | undefined;
-  for (const { code, polygon, centroid, radiusKm } of places.values()) {
-    let sizeKm: number | undefined;
-    if (polygon) {
-      // Polygons are zones inside a city: smaller than any radius, the one with fewest degrees across first.
-      if (isInside(polygon, longitude, latitude)) sizeKm = widthOf(polygon) - 1000;
-    } else if (centroid && radiusKm !== undefined) {
-      const awayKm = distanceKm(latitude, longitude, centroid[1], centroid[0]);
-      if (awayKm <= radiusKm) sizeKm = radiusKm + awayKm / 1000;
+  return locate(places, latitude, longitude)?.code;
+}
+
+/** The place with how it was found. */
+export function locate(
+  places: ReadonlyMap<string, Jurisdiction>,
+  latitude: number,
+  longitude: number,
+): Located | undefined {
+  const { reaching, outlined, areas } = indexOf(places);
+  const { country, divisions } = groundAt(places, areas, latitude, longitude);
+  const isThere = (code: string) => {
+    const stack = stackOf(places, code);
+    return (
+      (country === undefined || stack.at(-1) === country) &&
+      stack.every((one) => divisions.includes(one) || !outlined.has(one))
+    );
+  };
+  const zones = reaching.filter(
+    ({ polygon, code }) => polygon && isInside(polygon, longitude, latitude) && isThere(code),
+  );
+  const [zone] = zones.sort((a, b) => widthOf(a.polygon as Ring) - widthOf(b.polygon as Ring));
+  if (zone) return { code: zone.code, by: "zone", awayKm: undefined };
+
+  const near = reaching.flatMap(({ code, polygon, centroid, radiusKm }) => {
+    if (polygon || !centroid || radiusKm === undefined) return [];
+    const awayKm = distanceKm(latitude, longitude, centroid[1], centroid[0]);
+    return awayKm <= radiusKm && isThere(code) ? [{ code, awayKm, share: awayKm / radiusKm }] : [];
+  });
+  const narrowest = near.filter(
+    ({ code }) => !near.some((other) => other.code !== code && stackOf(places, other.code).includes(code)),
+  );
+  const [city] = narrowest.sort((a, b) => a.share - b.share);
+  if (city) return { code: city.code, by: "city", awayKm: city.awayKm };
+
+  const [division] = divisions.sort((a, b) => stackOf(places, b).length - stackOf(places, a).length);
+  if (division) return { code: division, by: "division", awayKm: undefined };
+  return country === undefined ? undefined : { code: country, by: "country", awayKm: undefined };
+}
+
+interface PlaceIndex {
+  /** Places with a polygon, or a centre and radius. */
+  reaching: readonly Jurisdiction[];
+  /** Divisions whose ground is known, so that a point elsewhere is not in them. */
+  outlined: ReadonlySet<string>;
+  areas: readonly { code: string; country: string; rings: readonly Outline[] }[];
+}
+
+interface Outline {
+  ring: Ring;
+  west: number;
+  east: number;
+  south: number;
+  north: number;
+}
+
+const indexes = new WeakMap<ReadonlyMap<string, Jurisdiction>, PlaceIndex>();
+
+function indexOf(places: ReadonlyMap<string, Jurisdiction>): PlaceIndex {
+  const known = indexes.get(places);
+  if (known) return known;
+  const all = [...places.values()];
+  const areas = all
+    .filter((place) => place.areas.length > 0)
+    .map(({ code, country, areas }) => ({ code, country, rings: areas.map(outlineOf) }));
+  const features = (borders as { features: BorderFeature[] }).features;
+  const outlined = new Set([
+    ...features.flatMap((feature) => divisionsOf(places, feature)),
+    ...areas.map((one) => one.code),
+  ]);
+  const reaching = all.filter((place) => place.polygon || (place.centroid && place.radiusKm !== undefined));
+  const index = { reaching, outlined, areas };
+  indexes.set(places, index);
+  return index;
+}
+
+function outlineOf(ring: Ring): Outline {
+  const xs = ring.map(([x]) => x);
+  const ys = ring.map(([, y]) => y);
+  return { ring, west: Math.min(...xs), east: Math.max(...xs), south: Math.min(...ys), north: Math.max(...ys) };
+}
+
+/** What is used of a feature of `country-coder`. */
+interface BorderFeature {
+  properties: { id: string; iso1A2?: string; aliases?: string[]; level: string };
+}
+
+/** Our codes of the divisions that a feature is. */
+function divisionsOf(places: ReadonlyMap<string, Jurisdiction>, { properties: { id, aliases = [] } }: BorderFeature) {
+  return [divisionsByFeature[id] ?? id, ...aliases].filter((code) => code.includes("-") && places.has(code));
+}
+
+/** The country, or the territory with a country code of its own, and the divisions whose ground the point is on. */
+function groundAt(
+  places: ReadonlyMap<string, Jurisdiction>,
+  areas: PlaceIndex["areas"],
+  latitude: number,
+  longitude: number,
+): { country: string | undefined; divisions: string[] } {
+  const features = featuresContaining([longitude, latitude]) as BorderFeature[];
+  const withCode = features.filter(({ properties: { iso1A2 } }) => iso1A2 !== undefined && places.has(iso1A2));
+  // A territory lies in its country as well: the narrower one comes with the lower level.
+  const country = (withCode.find(({ properties }) => properties.level === "territory") ?? withCode[0])?.properties
+    .iso1A2;
+  const area = areaAt(
+    areas.filter((one) => one.country === country),
+    latitude,
+    longitude,
+  );
+  const divisions = [...features.flatMap((feature) => divisionsOf(places, feature)), ...(area ? [area] : [])];
+  return { country, divisions: [...new Set(divisions)].filter((code) => stackOf(places, code).at(-1) === country) };
+}
+
+/** The area that covers the point, or is nearest to it within reach. */
+function areaAt(areas: PlaceIndex["areas"], latitude: number, longitude: number): string | undefined {
+  let nearest: { code: string; awayKm: number } | undefined;
+  for (const { code, rings } of areas) {
+    for (const { ring, west, east, south, north } of rings) {
+      const isNear =
+        longitude >= west - margin &&
+        longitude <= east + margin &&
+        latitude >= south - margin &&
+        latitude <= north + margin;
+      if (!isNear) continue;
+      if (isInside(ring, longitude, latitude)) return code;
+      const awayKm = edgeDistanceKm(ring, latitude, longitude);
+      if (awayKm <= areaReachKm && (!nearest || awayKm < nearest.awayKm)) nearest = { code, awayKm };
     }
-    if (sizeKm !== undefined && (!best || sizeKm < best.sizeKm)) best = { code, sizeKm };
   }
-  return best?.code;
+  return nearest?.code;
+}
+
+/** To the ring's nearest edge, on a plane that touches the earth at the point: exact enough within some km. */
+function edgeDistanceKm(ring: Ring, latitude: number, longitude: number): number {
+  const kmPerDegree = (Math.PI / 180) * earthRadiusKm;
+  const flat = ring.map(
+    ([x, y]) =>
+      [(x - longitude) * kmPerDegree * Math.cos((latitude * Math.PI) / 180), (y - latitude) * kmPerDegree] as const,
+  );
+  let least = Number.POSITIVE_INFINITY;
+  for (const [index, [ax, ay]] of flat.entries()) {
+    const [bx, by] = flat[(index + 1) % flat.length] as readonly [number, number];
+    const [dx, dy] = [bx - ax, by - ay];
+    const lengthSquared = dx * dx + dy * dy;
+    const along = lengthSquared === 0 ? 0 : Math.max(0, Math.min(1, -(ax * dx + ay * dy) / lengthSquared));
+    least = Math.min(least, Math.hypot(ax + along * dx, ay + along * dy));
+  }
+  return least;
+}
+
+/** The codes of a place and of those above it, itself first. */
+function stackOf(places: ReadonlyMap<string, Jurisdiction>, code: string): string[] {
+  const stack: string[] = [];
+  for (let place = places.get(code); place; place = place.parent ? places.get(place.parent) : undefined)
+    stack.push(place.code);
+  return stack;
 }
 
 /** Great-circle distance by the haversine formula. */
-function distanceKm(latitudeA: number, longitudeA: number, latitudeB: number, longitudeB: number): number {
+export function distanceKm(latitudeA: number, longitudeA: number, latitudeB: number, longitudeB: number): number {
   const radians = (degrees: number) => (degrees * Math.PI) / 180;
   const halfChord =
     Math.sin(radians(latitudeB - latitudeA) / 2) ** 2 +
@@ -37,7 +198,7 @@ function distanceKm(latitudeA: number, longitudeA: number, latitudeB: number, lo
 }
 
 /** Whether a ray to the east crosses the ring an odd number of times. */
-function isInside(ring: readonly (readonly [number, number])[], x: number, y: number): boolean {
+function isInside(ring: Ring, x: number, y: number): boolean {
   let inside = false;
   for (const [index, [ax, ay]] of ring.entries()) {
     const [bx, by] = ring[(index + 1) % ring.length] as readonly [number, number];
@@ -46,7 +207,7 @@ function isInside(ring: readonly (readonly [number, number])[], x: number, y: nu
   return inside;
 }
 
-function widthOf(ring: readonly (readonly [number, number])[]): number {
+function widthOf(ring: Ring): number {
   const xs = ring.map(([x]) => x);
   return Math.max(...xs) - Math.min(...xs);
 }

@@ -8,6 +8,8 @@ export function assemblePlaces(
 ): Map<string, Jurisdiction> {
   const problems: string[] = [];
   const places = new Map<string, Jurisdiction>();
+  const names = new Map(files.flatMap(({ content }) => Object.entries(content.names ?? {})));
+  const isoParents = new Map<string, string>();
   for (const { alpha2, name } of iso31661) places.set(alpha2, placeFrom({ code: alpha2, name, type: "country" }));
   for (const { file, content } of files) {
     for (const wanted of content.iso_subdivisions ?? []) {
@@ -18,10 +20,17 @@ export function assemblePlaces(
         const missing = wanted.codes.filter((code) => !found.some((one) => one.code === code));
         problems.push(`${file}: not in ISO 3166-2: ${missing.join(", ")}`);
       }
-      for (const { code, name } of found) {
-        if (!places.has(code)) places.set(code, placeFrom({ code, name, type: wanted.type }));
+      for (const { code, name, parent } of found) {
+        // Above it in ISO 3166-2, where that is among our places as well.
+        isoParents.set(code, parent);
+        const named = names.get(code) ?? { name };
+        if (!places.has(code)) places.set(code, placeFrom({ code, ...named, type: wanted.type }));
       }
     }
+  }
+  for (const [code, parent] of isoParents) {
+    const place = places.get(code);
+    if (place && places.has(parent)) places.set(code, { ...place, parent });
   }
   const entered = new Map<string, string>();
   for (const { file, content } of files) {
@@ -42,6 +51,19 @@ export function assemblePlaces(
         break;
       }
       seen.add(at);
+    }
+  }
+  for (const { file, content } of files) {
+    for (const [code, same] of Object.entries(content.same_as ?? {})) {
+      const place = places.get(same);
+      if (!place) problems.push(`${file}: ${code} is said to be ${same}, which does not exist`);
+      else if (!place.otherCodes.includes(code))
+        places.set(same, { ...place, otherCodes: [...place.otherCodes, code] });
+    }
+    for (const [code, areas] of Object.entries(content.areas ?? {})) {
+      const place = places.get(code);
+      if (!place) problems.push(`${file}: areas: ${code} does not exist`);
+      else places.set(code, { ...place, areas });
     }
   }
   const owners = new Map<string, string>();
@@ -72,6 +94,7 @@ function placeFrom(entry: JurisdictionEntry): Jurisdiction {
     centroid: entry.centroid,
     radiusKm: entry.radius_km,
     polygon: entry.polygon,
+    areas: [],
     postcodes: entry.postcodes ?? [],
   };
 }
