@@ -33,7 +33,6 @@ const vatIds: Readonly<Record<string, string>> = {
   NO: "NO974760673MVA",
   SE: "SE556036079301",
   CH: "CHE123456789",
-  GR: "EL123456789",
 };
 
 const ofCountry: Readonly<Record<string, LegalProfile>> = {
@@ -124,7 +123,6 @@ export const invoiceCases: readonly InvoiceCase[] = [
   },
   { name: "Denmark: VAT alone", place: "DK", request: { currency: "DKK", nightly_rate: "990" }, expected: ["S 25"] },
   { name: "Sweden: VAT alone", place: "SE", request: { currency: "SEK", nightly_rate: "1190" }, expected: ["S 12"] },
-  { name: "Greece: a levy by room and night", place: "GR", expected: ["S 13", "E 0"] },
   {
     name: "Berlin, a price with the tax in it, odd cents, two rooms",
     place: "DE-BE",

@@ -121,6 +121,13 @@ export const nationalRules: readonly BusinessRule[] = [
   ),
 
   national(
+    ["GR-R-001-1", "BT-1", "number", "Expected a number of myDATA, of six parts, which is not given here"],
+    "GR",
+    "seller",
+    ({ number }) => number?.split("|").length === 6,
+  ),
+
+  national(
     ["IS-R-002", "BT-30", "seller.registration_number", "Expected the seller's kennitala, scheme 0196"],
     "IS",
     "seller",
