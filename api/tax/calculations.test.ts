@@ -62,6 +62,32 @@ describe("POST /v1/tax/calculate", () => {
     assert.equal((there.json as CalculationAnswer).jurisdiction.code, "IT-RM-ROM");
   });
 
+  it("takes the most specific place at a point, never one across a border", async () => {
+    const { jurisdiction_code: _, ...stay } = rome;
+    const codeAt = async (latitude: number, longitude: number, currency: string) => {
+      const { status, json } = await calculate({ ...stay, currency, latitude, longitude });
+      assert.equal(status, 200, JSON.stringify(json));
+      return (json as CalculationAnswer).jurisdiction.code;
+    };
+    assert.equal(await codeAt(52.52, 13.405, "EUR"), "DE-BE", "in a city");
+    assert.equal(await codeAt(40.758, -73.9855, "USD"), "US-NY-NYC");
+    assert.equal(await codeAt(40.7357, -74.1724, "USD"), "US-NJ", "near one, in another state");
+    assert.equal(await codeAt(46.1934, 6.2342, "EUR"), "FR", "near one, in another country");
+    assert.equal(await codeAt(51.6, 10.2, "EUR"), "DE", "far from all");
+    const { status, json } = await calculate({ ...stay, latitude: 35, longitude: -45 });
+    assert.deepEqual([status, json], [400, { detail: "unknown jurisdiction: no place is known at 35, -45" }]);
+    for (const wrong of [{ latitude: 91 }, { longitude: 181 }, { latitude: "north" }]) {
+      assert.equal((await calculate({ ...stay, latitude: 50, longitude: 10, ...wrong })).status, 422);
+    }
+  });
+
+  it("answers none_known where it knows no rules, and no figure", async () => {
+    const { json } = await calculate({ ...rome, jurisdiction_code: "KP", currency: "USD" });
+    const answer = json as CalculationAnswer;
+    assert.equal(answer.coverage.status, "none_known");
+    assert.deepEqual(answer.tax_breakdown.components, []);
+  });
+
   it("keeps digits that a double would lose", async () => {
     const body = JSON.stringify({ ...rome, jurisdiction_code: "US-TX", currency: "USD", nights: 1, nightly_rate: 1 });
     const { json } = await calculate(body.replace('"nightly_rate":1', '"nightly_rate":9007199254740993.00'));

@@ -97,12 +97,14 @@ function createListing(ruleset: Ruleset): (today: string) => readonly Listed[] {
     if (day !== today) {
       listed = [...ruleset.places.values()]
         .map((place) => listedFrom(place, ruleset.rulesIn(place.code), today))
-        .sort((a, b) => compare(a.reply.code, b.reply.code));
+        .sort((a, b) => Number(hasParent(a)) - Number(hasParent(b)) || compare(a.reply.code, b.reply.code));
       day = today;
     }
     return listed;
   };
 }
+
+const hasParent = ({ reply }: Listed) => reply.parent !== null;
 
 function listedFrom(place: Jurisdiction, rules: PlaceRules | undefined, today: string): Listed {
   const coverage = coverageOn(rules, today);
@@ -144,7 +146,7 @@ export interface Search {
 }
 
 /**
- * The places that fit, by code; with `q` the best first: exact name, then prefix, then a part;
+ * The places that fit, countries first, by code; with `q` the best first: exact name, then prefix, then a part;
  * then places with rules of their own, then the wider ones. Case and accents are ignored.
  */
 export function search(places: readonly Listed[], { country, type, status, parent, q }: Search): Listed[] {
