@@ -2,7 +2,8 @@
  * Jobs in Postgres, on graphile-worker (which brings its own driver and pool). A job is a wake-up:
  * what is to be done, and by whom, stands in our own rows.
  */
-import { Logger as JobLogger, parseCronItems, run, runMigrations } from "graphile-worker";
+import { setTimeout as wait } from "node:timers/promises";
+import { Logger as JobLogger, parseCronItems, type Runner, run, runMigrations } from "graphile-worker";
 import pg from "pg";
 import type { Sql } from "./sql.ts";
 
@@ -30,10 +31,48 @@ export async function prepareJobs(databaseUrl: string): Promise<void> {
   await runMigrations({ connectionString: databaseUrl, logger: new JobLogger(() => () => undefined) });
 }
 
-/** Starts taking jobs. */
+/** A queue that gave up because Postgres was away is started again this much later, until it stays. */
+const restartMs = 1000;
+
+/** Starts taking jobs, and goes on with it however often Postgres goes away. @throws Error when the first start fails */
 export async function startJobs(options: JobsOptions): Promise<Jobs> {
   const pool = openPool(options);
-  const runner = await run({
+  let runner = await startRunner(options, pool);
+  const stopping = new AbortController();
+  const kept = keepRunning();
+
+  async function keepRunning(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await runner.promise.catch(() => undefined);
+      if (stopping.signal.aborted) return;
+      options.onLog("warning", "the job queue ended and is started again");
+      await wait(restartMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      const started = await startRunner(options, pool).catch((error: unknown) => {
+        options.onLog("warning", `the job queue did not start: ${String(error)}`);
+      });
+      if (started) runner = started;
+    }
+  }
+
+  let stopped: Promise<void> | undefined;
+  return {
+    stop() {
+      stopping.abort();
+      // One that has ended by itself cannot be stopped any more; one that is being started is stopped after that.
+      stopped ??= runner
+        .stop()
+        .catch(() => undefined)
+        .then(() => kept)
+        .then(() => runner.stop())
+        .catch(() => undefined)
+        .finally(() => pool.end());
+      return stopped;
+    },
+  };
+}
+
+function startRunner(options: JobsOptions, pool: pg.Pool): Promise<Runner> {
+  return run({
     pgPool: pool,
     concurrency: options.concurrency,
     noHandleSignals: true,
@@ -42,16 +81,9 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
     ),
     parsedCronItems: parseCronItems(Object.entries(options.schedule).map(([task, match]) => ({ task, match }))),
     logger: new JobLogger(() => (level, message) => options.onLog(level, message)),
+    // Finished jobs are written together; one by one, a failure of that would be a rejection that nobody handles.
+    preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
   });
-  // Without a listener a failed pool would take the process down; `stop` meets the same failure.
-  runner.promise.catch(() => undefined);
-  let stopped: Promise<void> | undefined;
-  return {
-    stop() {
-      stopped ??= runner.stop().finally(() => pool.end());
-      return stopped;
-    },
-  };
 }
 
 /**
@@ -62,7 +94,8 @@ function openPool({ databaseUrl, concurrency, onLog }: JobsOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: databaseUrl,
     max: concurrency + 2,
-    // Taking and finishing jobs does not wait for the disk: what a crash of the database forgets is done again.
+    // Taking and finishing jobs does not wait for the disk. What a crash of Postgres forgets is done again:
+    // runs and callbacks are claimed in rows of their own, so that this changes nothing; mail may come twice.
     options: "-c synchronous_commit=off",
   });
   const onError = (error: Error) => onLog("warning", `a connection of the job queue failed: ${error.message}`);

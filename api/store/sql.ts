@@ -14,14 +14,28 @@ export interface OpenSqlOptions {
   applicationName?: string;
 }
 
-/** Opens a pool. It connects on first use; end it with `sql.end()`. */
+/** Opens a pool. It connects on first use; end it with `sql.end()`. Transactions begin with a function alone. */
 export function openSql({ databaseUrl, connectionsMax = 10, applicationName = "frontdesk" }: OpenSqlOptions): Sql {
-  return postgres(databaseUrl, {
+  const sql = postgres(databaseUrl, {
     max: connectionsMax,
     connect_timeout: 10,
     connection: { application_name: applicationName },
     onnotice: () => undefined,
   });
+  const begin = sql.begin.bind(sql);
+  const guarded = (work: (transaction: postgres.TransactionSql) => Promise<unknown>) =>
+    begin((transaction) => work(transaction).catch(leaveToClient));
+  return Object.assign(sql, { begin: guarded as Sql["begin"] });
+}
+
+/**
+ * A transaction whose connection is gone fails by the client's own account of that. Told of it by us,
+ * the client would roll back on the closed connection, outside of every promise, and take the process
+ * down (porsager/postgres#1208).
+ */
+function leaveToClient(error: unknown): Promise<never> {
+  if (unavailableStore(error)) return new Promise(() => undefined);
+  throw error;
 }
 
 /** A `json` parameter, kept as it was written (`jsonb` would reorder a customer's fields). */

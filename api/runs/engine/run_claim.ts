@@ -35,7 +35,9 @@ interface CancelRequest {
  */
 export async function claimRun(sql: Sql, runId: string, workerId: string, now: Date): Promise<ClaimedRun | undefined> {
   return sql.begin(async (transaction) => {
-    // A claim that a crash of the database forgets is made again; what the run then writes is durable, and the claim with it.
+    // A claim that a crash of Postgres forgets is made again: nobody was told of it, as the first event
+    // of the run is durable, and with it all that was written before. The same epoch is then given a second
+    // time, which is why every write names the worker too.
     await transaction`set local synchronous_commit = off`;
     const [app] = await transaction<{ id: string; policy: Partial<AppPolicy>; definition: WorkflowDefinition }[]>`
       select app.id, app.policy, version.definition
@@ -77,7 +79,7 @@ export async function claimRun(sql: Sql, runId: string, workerId: string, now: D
 export async function renewLeases(
   sql: Sql,
   held: readonly { id: string; epoch: number; activeMs: number }[],
-  now: Date,
+  { workerId, now }: { workerId: string; now: Date },
 ): Promise<ReadonlyMap<string, { cancelRequested: boolean }>> {
   if (held.length === 0) return new Map();
   // Locked in the order of ids, as every statement over several runs does: two of them never wait for each other.
@@ -88,7 +90,7 @@ export async function renewLeases(
         ${held.map(({ id }) => id)}::uuid[], ${held.map(({ epoch }) => epoch)}::integer[],
         ${held.map(({ activeMs }) => activeMs)}::double precision[]
       ) as lease (id, epoch, active_ms) on run.id = lease.id and run.epoch = lease.epoch
-      where run.status = 'running' order by run.id for update of run)
+      where run.status = 'running' and run.worker_id = ${workerId} order by run.id for update of run)
     update run set lease_until = ${leaseEnd(now)}, active_ms = held.active_ms
     from held where run.id = held.id
     returning run.id, run.cancel_requested_at is not null as cancel_requested`;

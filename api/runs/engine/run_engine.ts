@@ -57,7 +57,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
     if (stopping || executing.has(runId) || executing.size >= runsMax) return;
     const claimed = await claimRun(sql, runId, deps.workerId, deps.now());
     if (!claimed) return noteStarved(runId);
-    if (stopping) return giveBack(sql, [{ id: runId, epoch: claimed.run.epoch }]);
+    if (stopping) return giveBack(sql, [{ id: runId, epoch: claimed.run.epoch }], deps.workerId);
     const held: { run?: ExecutingRun } = {};
     const writer = recorder.open(claimed.run, () => held.run?.stop("lost"));
     const run = executeRun(claimed, writer, {
@@ -112,7 +112,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
       activeMs: run.activeMs(),
       run,
     }));
-    const renewed = await renewLeases(sql, held, deps.now());
+    const renewed = await renewLeases(sql, held, { workerId: deps.workerId, now: deps.now() });
     for (const { id, run } of held) {
       const lease = renewed.get(id);
       // A run that is just being left is missing too; then stopping it changes nothing.
@@ -155,14 +155,14 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
       for (const { run } of held) run.stop("shutdown");
       await Promise.all(held.map(({ run }) => run.done.catch(() => undefined)));
       await recorder.close();
-      await giveBack(sql, held);
+      await giveBack(sql, held, deps.workerId);
       await followUp(sql`id = any (${held.map(({ id }) => id)}::uuid[])`);
     },
   };
 }
 
 /** Others need not wait for the leases to run out. */
-async function giveBack(sql: Sql, held: readonly { id: string; epoch: number }[]): Promise<void> {
+async function giveBack(sql: Sql, held: readonly { id: string; epoch: number }[], workerId: string): Promise<void> {
   if (held.length === 0) return;
   await sql.begin(async (transaction) => {
     const runs = await transaction<{ id: string; generation: number }[]>`
@@ -170,7 +170,7 @@ async function giveBack(sql: Sql, held: readonly { id: string; epoch: number }[]
         select run.id from run
         join unnest(${held.map(({ id }) => id)}::uuid[], ${held.map(({ epoch }) => epoch)}::integer[]) as lease (id, epoch)
           on run.id = lease.id and run.epoch = lease.epoch
-        where run.status = 'running' order by run.id for update of run)
+        where run.status = 'running' and run.worker_id = ${workerId} order by run.id for update of run)
       update run set status = 'pending', lease_until = null, generation = generation + 1
       from held where run.id = held.id
       returning run.id, run.generation`;
