@@ -61,6 +61,11 @@ function nightSums(taxes: readonly RuleTax[], stay: Stay): Rational[] {
 const newtonStepsMax = 8;
 const bisectionsMax = 60;
 const nudge = Rational.of(1n, 1_000_000_000n);
+/** Where taxes depend on prices of other nights the steps come nearer without end, and their fractions grow. */
+const fractionMax = 10n ** 40n;
+const exactMax = 10n ** 15n;
+const finest = Rational.of(1n, 10n ** 18n);
+const nearEnough = Rational.of(1n, 10n ** 12n);
 
 /** Prices that with their taxes come to the prices asked, night by night. */
 function netPricesOf(rules: readonly KnownRule[], stay: Stay): readonly Rational[] {
@@ -72,15 +77,16 @@ function netPricesOf(rules: readonly KnownRule[], stay: Stay): readonly Rational
   let prices = stay.prices;
   for (let step = 0; step < newtonStepsMax; step++) {
     const excess = excessOf(prices);
-    if (excess.every((one) => one.isZero)) return requireAboveZero(prices);
+    if (excess.every((one, index) => isMet(one, at(prices, index)))) return requireAboveZero(prices);
     const nudged = excessOf(prices.map((price) => price.plus(nudge)));
     prices = prices.map((price, index) => {
       const slope = at(nudged, index).minus(at(excess, index)).over(nudge);
       const next = slope.isZero || slope.isNegative ? price : price.minus(at(excess, index).over(slope));
-      return next.isNegative ? Rational.zero : next;
+      if (next.isNegative) return Rational.zero;
+      return next.d > fractionMax ? next.roundTo(finest, "half_up") : next;
     });
   }
-  if (excessOf(prices).every((one) => one.isZero)) return requireAboveZero(prices);
+  if (excessOf(prices).every((one, index) => isMet(one, at(prices, index)))) return requireAboveZero(prices);
   // A price at which a tariff jumps has no exact answer: the highest net price that does not come to more.
   let low: readonly Rational[] = stay.prices.map(() => Rational.zero);
   let high = stay.prices;
@@ -93,6 +99,13 @@ function netPricesOf(rules: readonly KnownRule[], stay: Stay): readonly Rational
     high = middle.map((one, index) => (isOver(index) ? one : at(above, index)));
   }
   return requireAboveZero(low.map((one) => one.roundTo(Rational.of(1n, 10_000n), "half_up")));
+}
+
+/** Exactly; or, for a price with more digits than anybody's, as near as makes no difference. */
+function isMet(excess: Rational, price: Rational): boolean {
+  if (excess.isZero || price.d < exactMax) return excess.isZero;
+  const distance = excess.isNegative ? Rational.zero.minus(excess) : excess;
+  return distance.compare(nearEnough) < 0;
 }
 
 const at = (values: readonly Rational[], index: number): Rational => values[index] ?? Rational.zero;

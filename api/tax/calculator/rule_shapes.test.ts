@@ -27,6 +27,17 @@ describe("every shape of law that the rules can say", () => {
     assert.equal(partsOf(answerFor([vat, rule], { price_includes_tax: true }))["xx.a"], "10.00");
   });
 
+  it("a tax by the stay within the price, spread over nights of which another tax takes its share", () => {
+    const rules = [
+      ruleOf("stay", { unit: "stay", ...flat("0.02") }),
+      ruleOf("first", { ...room, ...percent("19.3"), nights: { max: 1 }, cap: { per: "stay", amount: "0.09" } }),
+      ruleOf("surtax", { amount: { percent_of_tax: { of: ["xx.stay"], percent: "15" } } }),
+      ruleOf("vat", { kind: "vat", ...room, ...percent("7"), base: { includes_tax: ["xx.first"] } }),
+    ];
+    const answer = answerFor(rules, { nights: 3, nightly_rate: "0.10", price_includes_tax: true });
+    assert.deepEqual([answer.total_with_tax, answer.total_without_tax], ["0.30", "0.25"]);
+  });
+
   it("flat by person and night, room and night, unit, stay", () => {
     const request = { rooms: 2, number_of_guests: 3 };
     assert.equal(taxFor([ruleOf("a", { ...person, ...flat("4.00") })], request), "24.00");
