@@ -5,6 +5,7 @@
  * are none: EN 16931 allows no O beside other categories (BR-O-11).
  */
 import type { CalculationAnswer, TaxComponent } from "../calculator/calculation_answer.ts";
+import { minorDigitsOf } from "../calculator/currency.ts";
 import { Rational, sumOf } from "../calculator/rational.ts";
 import { isUnionCountry } from "./code_lists.ts";
 import type { VatCategory } from "./invoice_document.ts";
@@ -161,8 +162,10 @@ function roomShares(
     (best, one) => (best && best.amount.compare(one.amount) >= 0 ? best : one),
     undefined,
   );
-  // Bases are answered in whole cents: what that loses belongs to the room.
-  const isRounding = rest.isNegative || rest.compare(Rational.of(shares.length, 100)) <= 0;
+  // Taxes and bases are rounded, night by night where the law says so: what that loses belongs to the room.
+  const cent = Rational.of(1n, 10n ** BigInt(minorDigitsOf(answer.currency)));
+  const roundings = Rational.of(nights + answer.tax_breakdown.components.length);
+  const isRounding = rest.compare(cent.times(roundings)) <= 0;
   if (largest && isRounding) largest.amount = largest.amount.plus(rest);
   else if (!rest.isZero) shares.push({ amount: rest, vat: untaxed, nights: nights * rooms });
   return shares.filter(({ amount }) => !amount.isZero);

@@ -7,6 +7,10 @@ export interface Element {
   content: string | readonly Element[];
 }
 
+/** Characters that XML 1.0 cannot have, however they are written (section 2.2). */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must not get through
+const forbidden = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]|\p{Surrogate}/gu;
+
 type Content = string | null | undefined | readonly (Element | undefined)[];
 
 /** An element, or undefined where it would be empty. */
@@ -15,8 +19,11 @@ export function element(
   content: Content,
   attributes: Readonly<Record<string, string | null>> = {},
 ): Element | undefined {
-  if (content === null || content === undefined || content === "") return undefined;
-  const kept = typeof content === "string" ? content : content.filter((one): one is Element => one !== undefined);
+  if (content === null || content === undefined) return undefined;
+  const kept =
+    typeof content === "string"
+      ? content.replace(forbidden, "")
+      : content.filter((one): one is Element => one !== undefined);
   if (kept.length === 0) return undefined;
   const given = Object.entries(attributes).filter((entry): entry is [string, string] => entry[1] !== null);
   return { name, attributes: Object.fromEntries(given), content: kept };
@@ -35,10 +42,7 @@ function textOf({ name, attributes, content }: Element, indent: string): string 
 }
 
 const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-/** Characters that XML 1.0 cannot have, however they are written (section 2.2). */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must not get through
-const forbidden = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]|\p{Surrogate}/gu;
 
 function escaped(text: string): string {
-  return text.replace(forbidden, "").replace(/[&<>"]/g, (character) => entities[character] ?? character);
+  return text.replace(/[&<>"]/g, (character) => entities[character] ?? character);
 }
