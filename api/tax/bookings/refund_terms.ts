@@ -53,10 +53,13 @@ export function afterRefund(
     return { state: "partially_refunded", ...left, refundedAmount: money.toFixed(digits) };
   }
   const shortened = shortenedRequest(request, nights ?? 0);
-  const shorter = calculate(shortened);
+  const shorter = answerUnlessTooLow(() => calculate(shortened));
+  if (!shorter) throw new RefundProblem(lessThanTaxes);
   const refundedAmount = paid.minus(Rational.parse(shorter.total_with_tax)).toFixed(digits);
   return { state: "partially_refunded", request: shortened, answer: shorter, refundedAmount };
 }
+
+const lessThanTaxes = "Cannot refund so much: the price that is left would be less than the taxes in it";
 
 /** Halvings of any price that a request can have, with room. */
 const stepsMax = 200;
@@ -90,8 +93,7 @@ function priceComingTo(
     if (isWithin(middle)) low = middle;
     else above = middle;
   }
-  if (!low.answer)
-    throw new RefundProblem("Cannot refund so much: the taxes that stay due come to more than what is left");
+  if (!low.answer) throw new RefundProblem(lessThanTaxes);
   return { request: low.request, answer: low.answer };
 }
 
