@@ -4,6 +4,7 @@
  */
 import type { NewRunEvent, RunEvent, RunUsage } from "#contracts/run_event.ts";
 import { type AnySql, type Fragment, json, type Sql } from "#store/sql.ts";
+import { wakeWaiting } from "./engine/run_places.ts";
 import { deliverCallbacksTask } from "./run_queue.ts";
 
 export interface CanceledRuns {
@@ -25,13 +26,15 @@ export async function cancelRuns(
       id: string;
       status: string;
       last_event_id: number;
+      app_id: string;
+      session_id: string | null;
       usage: RunUsage | null;
       active_ms: number;
       cancel_reason: string | null;
       cancel_by: string | null;
     }[]
   >`
-    select id, status, last_event_id, usage, active_ms, cancel_reason, cancel_by from run
+    select id, status, last_event_id, app_id, session_id, usage, active_ms, cancel_reason, cancel_by from run
     where ${where} and status in ('pending', 'running', 'awaiting_input')
     order by id for update`;
   const marked = rows.filter(({ status }) => status === "running").map(({ id }) => id);
@@ -66,6 +69,11 @@ export async function cancelRuns(
       where exists (select 1 from callback where run_id = ${row.id} and attempted_at is null)`;
     ended.push(event);
   }
+  const left = rows.filter(({ status }) => status !== "running");
+  await wakeWaiting(
+    sql,
+    left.map(({ app_id, session_id }) => ({ appId: app_id, worked: false, sessionId: session_id })),
+  );
   return { marked, ended };
 }
 

@@ -31,7 +31,7 @@ interface CancelRequest {
 /**
  * Claims a run that is pending or whose holder is gone. Undefined when there is nothing to do now:
  * somebody has it, it is over, its app runs as many as it may, or an earlier run of its session is
- * under way. Then it stays pending, and an ending run or the sweeper wakes it.
+ * under way. Then it stays pending, and `run_places.ts` has it woken.
  */
 export async function claimRun(sql: Sql, runId: string, workerId: string, now: Date): Promise<ClaimedRun | undefined> {
   return sql.begin(async (transaction) => {
@@ -50,7 +50,7 @@ export async function claimRun(sql: Sql, runId: string, workerId: string, now: D
     const [claimed] = await transaction<(ExecutableRun & CancelRequest)[]>`
       update run
       set recoveries = recoveries + case when status = 'running' then 1 else 0 end,
-          status = 'running', epoch = epoch + 1, attempt = attempt + 1, worker_id = ${workerId}, wake_at = null,
+          status = 'running', epoch = epoch + 1, attempt = attempt + 1, worker_id = ${workerId}, wake_at = null, waits_for = null,
           lease_until = ${leaseEnd(now)}, started_at = coalesce(started_at, ${now})
       where id = ${runId}
         and ((status = 'pending' and (wake_at is null or wake_at <= ${now})) or (status = 'running' and lease_until < ${now}))

@@ -12,12 +12,11 @@ import { openInputRequests } from "./input_answers.ts";
 import type { NodeDeps } from "./node_kind.ts";
 import { createRecorder } from "./recorder.ts";
 import { type ClaimedRun, claimRun, leaseRenewalMs, renewLeases } from "./run_claim.ts";
-import { type ExecutingRun, executeRun } from "./run_executor.ts";
+import { type Ending, type ExecutingRun, executeRun } from "./run_executor.ts";
+import { type FreedPlace, noteWaiting, wakeWaiting } from "./run_places.ts";
 
 /** Runs that one worker executes at once; what is over stays pending for it or for others. */
 const runsMax = 1000;
-/** Pending runs that are looked at when one of their app or session has ended. */
-const wokenAtOnce = 3;
 
 export interface RunEngineDeps {
   sql: Sql;
@@ -41,8 +40,8 @@ export interface RunEngine {
 export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
   const { sql, bus, logger } = deps;
   const executing = new Map<string, { claimed: ClaimedRun; run: ExecutingRun }>();
-  /** Apps of which a run was refused because others are under way. */
-  const starved = new Set<string>();
+  const freed: FreedPlace[] = [];
+  let waking: Promise<void> | undefined;
   const onError = (message: string) => (err: unknown) => logger.error({ err }, message);
   const recorder = createRecorder({
     sql,
@@ -55,8 +54,8 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
 
   async function take(runId: string): Promise<void> {
     if (stopping || executing.has(runId) || executing.size >= runsMax) return;
-    const claimed = await claimRun(sql, runId, deps.workerId, deps.now());
-    if (!claimed) return noteStarved(runId);
+    const claimed = (await claimRun(sql, runId, deps.workerId, deps.now())) ?? (await claimAgain(runId));
+    if (!claimed) return;
     if (stopping) return giveBack(sql, [{ id: runId, epoch: claimed.run.epoch }], deps.workerId);
     const held: { run?: ExecutingRun } = {};
     const writer = recorder.open(claimed.run, () => held.run?.stop("lost"));
@@ -71,32 +70,45 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
     held.run = run;
     executing.set(runId, { claimed, run });
     run.done
-      .catch(onError("run left: its executor failed"))
-      .then(() => {
+      .catch((err: unknown): Ending => {
+        onError("run left: its executor failed")(err);
+        return "left";
+      })
+      .then((ending) => {
         if (executing.get(runId)?.run === run) executing.delete(runId);
-        if (!stopping) return wakeNext(claimed);
+        if (!stopping) return afterwards(claimed, ending);
       })
       .catch(onError("waiting runs not woken; the sweeper wakes them"));
   }
 
-  async function noteStarved(runId: string): Promise<void> {
-    const [row] = await sql<{ app_id: string }[]>`select app_id from run where id = ${runId} and status = 'pending'`;
-    if (row) starved.add(row.app_id);
+  /** For a run that was refused: once it is noted, somebody else's end can no longer pass it by. */
+  async function claimAgain(runId: string): Promise<ClaimedRun | undefined> {
+    const waiting = await noteWaiting(sql, runId);
+    if (!waiting) return undefined;
+    const claimed = await claimRun(sql, runId, deps.workerId, deps.now());
+    // The place that it was perhaps woken for is another one's.
+    if (!claimed && waiting.waitsFor === "session")
+      await wakeFor({ appId: waiting.appId, worked: true, sessionId: null });
+    return claimed;
   }
 
-  /** Others may have waited for this one's place. */
-  async function wakeNext({ run }: ClaimedRun): Promise<void> {
-    await followUp(sql`id = ${run.id}`);
-    const ofSession = run.session_id === null ? sql`false` : sql`session_id = ${run.session_id}`;
-    const isStarved = starved.delete(run.app_id);
-    const waiting =
-      run.session_id === null && !isStarved
-        ? []
-        : await sql<{ id: string; generation: number }[]>`
-            select id, generation from run
-            where app_id = ${run.app_id} and status = 'pending' and wake_at is null and (${ofSession} or ${isStarved})
-            order by created_at limit ${wokenAtOnce}`;
-    await enqueueRuns(sql, waiting);
+  async function afterwards({ run }: ClaimedRun, ending: Ending): Promise<void> {
+    if (ending === "left") return;
+    if (ending === "parked") await followUp(sql`id = ${run.id}`);
+    await wakeFor({ appId: run.app_id, worked: true, sessionId: ending === "ended" ? run.session_id : null });
+  }
+
+  /** Others may have waited for this one's place. Places that come free at once are one statement. */
+  function wakeFor(place: FreedPlace): Promise<void> {
+    freed.push(place);
+    waking ??= wakeAll().finally(() => {
+      waking = undefined;
+    });
+    return waking;
+  }
+
+  async function wakeAll(): Promise<void> {
+    while (freed.length > 0) await wakeWaiting(sql, freed.splice(0));
   }
 
   /** What came for runs while they were being parked or given back: nobody else heard it. */
@@ -154,6 +166,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
       const held = [...executing].map(([id, { claimed, run }]) => ({ id, epoch: claimed.run.epoch, run }));
       for (const { run } of held) run.stop("shutdown");
       await Promise.all(held.map(({ run }) => run.done.catch(() => undefined)));
+      await waking?.catch(() => undefined);
       await recorder.close();
       await giveBack(sql, held, deps.workerId);
       await followUp(sql`id = any (${held.map(({ id }) => id)}::uuid[])`);

@@ -5,6 +5,7 @@
  * durable before the next, until it is left.
  */
 import type { RunError } from "#contracts/run_event.ts";
+import type { RunOutcome } from "../run_rows.ts";
 import { graphOf } from "../workflow_graph.ts";
 import { type Checkpoint, checkpointOf, restoreWalk } from "./checkpoint.ts";
 import { answerOf } from "./input_answers.ts";
@@ -34,9 +35,11 @@ const recoveriesMax = 10;
 /** Why a run is stopped from outside. */
 export type StopReason = "canceled" | "timeout" | "lost" | "shutdown";
 
+/** How an execution came to its end: with the run's, waiting, or with nothing durable to say. */
+export type Ending = "ended" | "parked" | "left";
+
 export interface ExecutingRun {
-  /** Settles when the run has ended, is parked, or was lost. */
-  done: Promise<void>;
+  done: Promise<Ending>;
   stop(reason: StopReason, by?: { reason?: string; by?: string }): void;
   /** Somebody answered: look for it. */
   lookForAnswers(): void;
@@ -67,6 +70,7 @@ class RunExecution {
   /** The next answer is the one that the run was parked for. */
   private resumes: boolean;
   private left = false;
+  private ending: Ending = "left";
   private stopped: { reason: StopReason; by?: { reason?: string; by?: string } } | undefined;
 
   constructor(claimed: ClaimedRun, writer: RunWriter, deps: ExecutorDeps) {
@@ -107,7 +111,7 @@ class RunExecution {
     };
   }
 
-  async execute(): Promise<void> {
+  async execute(): Promise<Ending> {
     const { writer, timers } = this.scope;
     try {
       await this.begin();
@@ -116,6 +120,7 @@ class RunExecution {
         if (!this.isLeft()) await this.nextStep();
       }
       await writer.flush();
+      return this.stopped?.reason === "lost" ? "left" : this.ending;
     } finally {
       timers.clear();
       this.abort();
@@ -311,7 +316,7 @@ class RunExecution {
     } else {
       append({ type: "run.canceled", data: { ...this.stopped?.by, usage, duration_ms } });
     }
-    this.leave({ ...outcome, usage });
+    this.leave({ ...outcome, usage }, "ended");
   }
 
   private leaveParked(): void {
@@ -326,11 +331,12 @@ class RunExecution {
       const input_request_ids = waiting.flatMap(({ askedId }) => (askedId === undefined ? [] : [askedId]));
       append({ type: "run.awaiting_input", data: { input_request_ids } });
     }
-    this.leave({ status: asks ? "awaiting_input" : "pending", usage, wakeAt });
+    this.leave({ status: asks ? "awaiting_input" : "pending", usage, wakeAt }, "parked");
   }
 
-  private leave(outcome: Parameters<RunWriter["leave"]>[0]): void {
+  private leave(outcome: RunOutcome, ending: Ending): void {
     this.left = true;
+    this.ending = ending;
     this.scope.timers.clear();
     this.scope.writer.leave(outcome, this.activeMs());
   }

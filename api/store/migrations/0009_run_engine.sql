@@ -14,3 +14,9 @@ create table workflow_use (
   primary key (version_id, uses_version_id)
 );
 create index workflow_use_uses_version_id_idx on workflow_use (uses_version_id);
+
+-- A pending run that was refused: 'place' where its app runs as many as it may, 'session' where an
+-- earlier run of its session is under way. Who ends a run wakes one of these.
+alter table run
+  add column waits_for text constraint run_waits_for_check check (waits_for in ('place', 'session'));
+create index run_waits_for_idx on run (app_id, created_at) where status = 'pending' and waits_for is not null;
