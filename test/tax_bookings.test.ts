@@ -131,6 +131,89 @@ describe("bookings", () => {
     });
   });
 
+  describe("that are listed", () => {
+    let inn: string;
+    const ids = async (query: string) => {
+      const { status, body } = await get(query, inn);
+      assert.equal(status, 200, JSON.stringify(body));
+      return body.items.map((item: { external_reference: string }) => item.external_reference);
+    };
+    before(async () => {
+      inn = await signUp();
+      for (const [index, stay_date] of ["2026-12-01", "2026-12-05", "2027-01-01", "2027-01-01"].entries()) {
+        const body = { calculation: { ...stay, stay_date }, external_reference: `ref ${Math.min(index, 2)}` };
+        assert.equal((await post("", body, inn)).status, 201);
+      }
+    });
+
+    it("come newest first, page by page, without a gap or a repetition", async () => {
+      const seen: string[] = [];
+      let cursor = "";
+      for (let page = 0; page < 4; page++) {
+        const { body } = await get(`?limit=1${cursor}`, inn);
+        seen.push(...body.items.map((item: { id: string }) => item.id));
+        assert.equal(body.next_cursor === null, page === 3);
+        // What is made meanwhile stands before the first page.
+        if (page === 1)
+          assert.equal((await post("", { calculation: stay, external_reference: "late" }, inn)).status, 201);
+        cursor = `&cursor=${body.next_cursor}`;
+      }
+      const all = (await get("", inn)).body.items.map((item: { id: string }) => item.id);
+      assert.deepEqual(seen, all.slice(1));
+    });
+
+    it("say all but the result", async () => {
+      const [item] = (await get("?external_reference=ref%200", inn)).body.items;
+      const { result: _, changes: __, ...summary } = (await get(`/${item.id}`, inn)).body;
+      assert.deepEqual(item, summary);
+    });
+
+    it("are found by reference, state, arrival and time of creation", async () => {
+      assert.deepEqual(await ids("?external_reference=ref%202"), ["ref 2", "ref 2"]);
+      assert.deepEqual(await ids("?stay_from=2026-12-05&stay_to=2026-12-31"), ["ref 1"]);
+      assert.deepEqual(await ids("?state=voided"), []);
+      const [first] = (await get("?external_reference=ref%201", inn)).body.items;
+      await post(`/${first.id}/void`, {}, inn);
+      assert.deepEqual(await ids("?state=voided"), ["ref 1"]);
+      const at = encodeURIComponent(first.created_at);
+      assert.deepEqual(await ids(`?created_at:lt=${at}`), ["ref 0"]);
+      assert.deepEqual(await ids(`?created_at:gte=${at}&created_at:lte=${at}`), ["ref 1"]);
+      for (const [query, field] of [
+        ["?state=gone", "state"],
+        ["?stay_from=2026-02-30", "stay_from"],
+        ["?limit=201", "limit"],
+        ["?cursor=0", "cursor"],
+        ["?nights=2", "nights"],
+      ]) {
+        const { status, body } = await get(query ?? "", inn);
+        assert.deepEqual([status, body.detail[0].loc], [422, ["query", field]], query);
+      }
+    });
+  });
+
+  it("stand in the request log as they were asked and answered, refused ones too", async () => {
+    const inn = await signUp();
+    const { body } = await post("", { idempotency_key: "logged", calculation: stay }, inn);
+    await post("", { idempotency_key: "logged", calculation: stay }, inn);
+    await post("", { idempotency_key: "logged", calculation: { ...stay, nights: 1 } }, inn);
+    await post(`/${body.id}/adjust`, { nights: 2 }, inn);
+    await post(`/${body.id}/refund`, { refund_idempotency_key: "back" }, inn);
+    await post(`/${body.id}/void`, {}, inn);
+    await get(`/${body.id}`, inn);
+    const log = await api.call("GET", "/v1/orgs/me/request-log", { token: inn });
+    assert.deepEqual(
+      log.body.items.map((entry: { endpoint: string; status: number }) => [entry.endpoint, entry.status]).reverse(),
+      [
+        ["/v1/bookings", 201],
+        ["/v1/bookings", 200],
+        ["/v1/bookings", 409],
+        ["/v1/bookings/{booking_id}/adjust", 200],
+        ["/v1/bookings/{booking_id}/refund", 200],
+        ["/v1/bookings/{booking_id}/void", 409],
+      ],
+    );
+  });
+
   describe("sent again with a key", () => {
     it("are the first one, also when it has changed meanwhile", async () => {
       const body = { idempotency_key: "again", calculation: stay };
