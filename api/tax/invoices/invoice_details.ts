@@ -2,9 +2,9 @@
  * What a booking does not know and its invoice says: who buys, under which reference, how it is
  * paid. Kept with the booking until a live invoice freezes it.
  */
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { oneOf } from "#contracts/one_of.ts";
-import { invalidRequest } from "#http/validation.ts";
+import { invalidRequest, validatorFor } from "#http/validation.ts";
 import { legalFields } from "../legal_profile.ts";
 import { isCalendarDate } from "../rules/ruleset.ts";
 import { isPaymentMeans, isVatExemptionCode } from "./code_lists.ts";
@@ -53,20 +53,21 @@ const ownFields = {
     pattern: "^\\d{1,12}(\\.\\d{1,3})?$",
     description: "what is paid already, digits as a string",
   }),
-  vat_exemption: VatExemption,
 } as const;
 
 type BuyerDetails = { [Name in keyof typeof buyerFields]?: Static<(typeof buyerFields)[Name]> };
-type OwnDetails = { [Name in keyof typeof ownFields]?: Static<(typeof ownFields)[Name]> };
+type OwnDetails = { [Name in keyof typeof ownFields]?: Static<(typeof ownFields)[Name]> } & {
+  vat_exemption?: Static<typeof VatExemption>;
+};
 /** What is stored: the fields that are set. */
 export type InvoiceDetails = OwnDetails & { buyer?: BuyerDetails };
 
 type Change<Fields> = { [Name in keyof Fields]?: Fields[Name] | null | undefined };
 
-const changeOf = <Fields extends Record<string, ReturnType<typeof Type.Unsafe>>>(fields: object) =>
+const changeOf = (fields: Readonly<Record<string, TSchema>>) =>
   Type.Object(
     Object.fromEntries(
-      Object.entries(fields as Fields).map(([name, schema]) => [
+      Object.entries(fields).map(([name, schema]) => [
         name,
         Type.Optional(
           Type.Union([schema, Type.Null()], {
@@ -77,13 +78,24 @@ const changeOf = <Fields extends Record<string, ReturnType<typeof Type.Unsafe>>>
     ),
   );
 
+/** What is looked into by itself, so that a refusal names the field inside. */
+const groups = Type.Object({
+  buyer: Type.Optional(changeOf(buyerFields)),
+  vat_exemption: Type.Optional(VatExemption),
+});
+const groupValidator = validatorFor(groups);
+const groupOrNull = (schema: TSchema) => Type.Optional(Type.Unsafe({ anyOf: [schema, { type: "null" }] }));
+
 /** Fields are set with a value and cleared with null; the buyer's are set one by one. */
 export const InvoiceDetailsChange = Type.Unsafe<
   Change<Required<OwnDetails>> & { buyer?: Change<Required<BuyerDetails>> | null }
 >(
   Type.Composite([
     changeOf(ownFields),
-    Type.Object({ buyer: Type.Optional(Type.Union([changeOf(buyerFields), Type.Null()])) }),
+    Type.Object({
+      buyer: groupOrNull(groups.properties.buyer),
+      vat_exemption: groupOrNull(groups.properties.vat_exemption),
+    }),
   ]),
 );
 export type InvoiceDetailsChange = Static<typeof InvoiceDetailsChange>;
@@ -93,7 +105,12 @@ export type InvoiceDetailsChange = Static<typeof InvoiceDetailsChange>;
  * @throws ApiError bad_request for what no schema can tell
  */
 export function changedInvoiceDetails(details: InvoiceDetails, change: InvoiceDetailsChange): InvoiceDetails {
-  const { payment_due_date: due, payment_means_code: means, vat_exemption: exemption } = change;
+  const { buyer: newBuyer, vat_exemption: exemption } = change;
+  groupValidator.parse({
+    ...(newBuyer !== null && newBuyer !== undefined && { buyer: newBuyer }),
+    ...(exemption !== null && exemption !== undefined && { vat_exemption: exemption }),
+  });
+  const { payment_due_date: due, payment_means_code: means } = change;
   if (typeof due === "string" && !isCalendarDate(due)) {
     throw invalidRequest("body", "payment_due_date", `Expected a day of the calendar, got ${due}`);
   }
@@ -103,8 +120,8 @@ export function changedInvoiceDetails(details: InvoiceDetails, change: InvoiceDe
   if (exemption?.reason_code !== undefined && !isVatExemptionCode(exemption.reason_code)) {
     throw invalidRequest("body", "vat_exemption.reason_code", "Expected a VATEX code, for example VATEX-EU-AE");
   }
-  const buyer = change.buyer === null ? undefined : merged(buyerFields, details.buyer ?? {}, change.buyer ?? {});
-  const own = merged(ownFields, details, change);
+  const buyer = newBuyer === null ? undefined : merged(buyerFields, details.buyer ?? {}, newBuyer ?? {});
+  const own = merged({ ...ownFields, vat_exemption: VatExemption }, details, change);
   return { ...own, ...(buyer && Object.keys(buyer).length > 0 ? { buyer } : {}) };
 }
 
