@@ -86,6 +86,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     slotsInUse: () => slots.inUse,
     calls: () => registry.size,
     pendingCloses: () => reporter.pendingCloses,
+    readers: () => streams.readers(),
   });
   const reportCapacity = async () => {
     const figures = { slots: slots.total, inUse: slots.inUse, draining: drain.isDraining };

@@ -17,6 +17,8 @@ export interface MetricsSources {
   slotsInUse(): number;
   calls(): number;
   pendingCloses(): number;
+  /** Of run streams. */
+  readers(): { open: number; paused: number };
 }
 
 export function createGatewayMetrics(sources: MetricsSources): GatewayMetrics {
@@ -37,6 +39,8 @@ export function createGatewayMetrics(sources: MetricsSources): GatewayMetrics {
   gauge("frontdesk_call_slots_in_use", "Call slots that are taken", sources.slotsInUse);
   gauge("frontdesk_calls", "Calls whose session has not ended", sources.calls);
   gauge("frontdesk_close_records_pending", "Close records that the api has not taken", sources.pendingCloses);
+  gauge("frontdesk_run_streams", "Connections that a run is streamed to", () => sources.readers().open);
+  gauge("frontdesk_run_streams_paused", "Of these, the ones that take nothing", () => sources.readers().paused);
 
   const refusals = new Counter({
     name: "frontdesk_call_refusals_total",

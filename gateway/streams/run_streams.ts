@@ -26,7 +26,8 @@ const jitter = 0.1;
 export interface RunStreams {
   /** Answers with the stream that the api granted. @param signal aborts when the client is gone */
   open(grant: StreamGrant, response: HttpResponse, signal: AbortSignal): void;
-  readers(): number;
+  /** How many are served, and how many of them take nothing at the moment. */
+  readers(): { open: number; paused: number };
   /** Sends all clients away, to come back to another process. */
   drain(): void;
   close(): Promise<void>;
@@ -113,7 +114,7 @@ export function createRunStreams(deps: { bus: Bus; log: RunLog; logger: Log }): 
   const timer = setInterval(tick, tickMs);
   return {
     open,
-    readers: () => readers.size,
+    readers: () => ({ open: readers.size, paused: [...readers].filter(({ isPaused }) => isPaused).length }),
     drain() {
       for (const reader of [...readers]) reader.leave("drain");
     },

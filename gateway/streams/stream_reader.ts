@@ -8,8 +8,8 @@ import type { ResponseStream } from "../transport/transport.ts";
 import type { FeedReader, RunFeed } from "./run_feed.ts";
 import { type ClosingReason, closingBytes, type EventFrame, goneBytes, heartbeatBytes, joined } from "./sse_frame.ts";
 
-/** One write: what a stuck connection can hold of ours. */
-const writeBytesMax = 16 * 1024;
+/** One write, of which a stuck connection may hold two. A larger frame goes out in pieces. */
+const writeBytesMax = 15 * 1024;
 
 export interface ReaderOptions {
   feed: RunFeed;
@@ -30,6 +30,8 @@ export class StreamReader implements FeedReader {
   readonly #options: ReaderOptions;
   readonly #types: ReadonlySet<string> | undefined;
   #cursor: number;
+  /** Bytes that were sent of the frame after the cursor. */
+  #sentOfNext = 0;
   #pausedSinceMs: number | undefined;
   #wroteMs = performance.now();
   #ended = false;
@@ -42,6 +44,8 @@ export class StreamReader implements FeedReader {
     this.#types = options.types.length > 0 ? new Set(options.types) : undefined;
     options.stream.onWritable(() => {
       this.#pausedSinceMs = undefined;
+      // What was left of the last write has just gone out: that is a sign of life.
+      this.#wroteMs = performance.now();
       this.wake();
     });
     this.feed.readers.add(this);
@@ -74,7 +78,12 @@ export class StreamReader implements FeedReader {
     }
   }
 
-  /** In pieces, as long as the connection takes them; what it does not take is read again from the cursor. */
+  /** The connection takes nothing at the moment. */
+  get isPaused(): boolean {
+    return this.#pausedSinceMs !== undefined;
+  }
+
+  /** As long as the connection takes it; what it does not take is read again from the cursor. */
   #write(frames: readonly EventFrame[]): void {
     for (let from = 0; from < frames.length && this.#pausedSinceMs === undefined; ) {
       let to = from;
@@ -86,11 +95,23 @@ export class StreamReader implements FeedReader {
       from = to;
       const last = taken.at(-1);
       if (!last) return;
-      this.#cursor = last.id;
       const wanted = this.#types ? taken.filter(({ type }) => this.#types?.has(type)) : taken;
-      if (wanted.length > 0) this.#send(joined(wanted));
+      if (wanted.length > 0 && !this.#sendPieces(joined(wanted))) return;
+      this.#cursor = last.id;
       if (isTerminalEvent(last.type)) this.#finish({ completed: true });
     }
+  }
+
+  /** Goes on where it paused in a frame. @returns whether all of it is sent */
+  #sendPieces(bytes: Uint8Array): boolean {
+    while (this.#sentOfNext < bytes.length) {
+      if (this.#pausedSinceMs !== undefined) return false;
+      const piece = bytes.subarray(this.#sentOfNext, this.#sentOfNext + writeBytesMax);
+      this.#sentOfNext += piece.length;
+      this.#send(piece);
+    }
+    this.#sentOfNext = 0;
+    return true;
   }
 
   #send(bytes: Uint8Array): void {
@@ -109,7 +130,7 @@ export class StreamReader implements FeedReader {
       return;
     }
     if (nowMs >= this.#options.endsAtMs) this.leave("max_age");
-    else if (nowMs - this.#wroteMs >= runLimits.heartbeatS * 1000) this.#send(heartbeatBytes);
+    else if (this.#sentOfNext === 0 && nowMs - this.#wroteMs >= runLimits.heartbeatS * 1000) this.#send(heartbeatBytes);
   }
 
   /** Sends the client away, to come back with its cursor. */
@@ -123,7 +144,8 @@ export class StreamReader implements FeedReader {
   }
 
   #finish(end: { completed: boolean }, lastBytes?: Uint8Array): void {
-    if (lastBytes) this.#options.stream.write(lastBytes);
+    // Words in the middle of a frame would be taken for a part of it; an unfinished frame is no event.
+    if (lastBytes && this.#sentOfNext === 0) this.#options.stream.write(lastBytes);
     this.#options.stream.end();
     this.#end(end);
   }

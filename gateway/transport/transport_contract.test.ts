@@ -172,6 +172,34 @@ for (const choice of ["uws", "ws"] as const) {
       client.destroy();
     });
 
+    it("sends the last of what it took once the client reads, though nothing more is written", async () => {
+      const chunk = new Uint8Array(10_000).fill(7);
+      let written = 0;
+      let stands = false;
+      onRequest = (_request, response) => {
+        const stream = response.stream(200, [["content-type", "x/y"]]);
+        stream.onWritable(() => undefined);
+        // In turns of the loop: the kernel moves what it has, until the client's silence reaches us.
+        const write = () => {
+          stands = !stream.write(chunk);
+          written += chunk.byteLength;
+          if (!stands) setImmediate(write);
+        };
+        write();
+      };
+      const client = connect(port, "127.0.0.1");
+      client.pause();
+      client.write("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+      await eventually(() => stands, "the answer stands");
+      let sevens = 0;
+      client.on("data", (data) => {
+        for (const byte of data) if (byte === 7) sevens += 1;
+      });
+      client.resume();
+      await eventually(() => sevens === written, "all of it arrives");
+      client.destroy();
+    });
+
     it("aborts the signal when the client goes away before its answer", async () => {
       let aborted = false;
       let asked = false;

@@ -31,6 +31,13 @@ interface Connection {
 /** Above the gateway's own 60 s, so that it only ever reaps sockets that linger after `close`. */
 const idleTimeoutS = 120;
 
+/**
+ * What fits into the library's cork buffer of 16 KiB together with its chunk's head. Of a larger write it
+ * loses the body, and keeps the head, when the connection comes to stand between the two
+ * (github.com/uNetworking/uWebSockets.js/issues/1249).
+ */
+const corkedBytesMax = 16 * 1024 - 64;
+
 /** Without it two processes could share a port by accident (SO_REUSEPORT). */
 const exclusivePort = 1;
 
@@ -240,14 +247,19 @@ class UwsResponse implements HttpResponse {
       write(chunk) {
         if (exchange.isGone() || bodyless || chunk.byteLength === 0) return true;
         let writable = true;
-        res.cork(() => {
-          writable = res.write(chunk);
-        });
+        for (let at = 0; at < chunk.byteLength; at += corkedBytesMax) {
+          const piece = chunk.subarray(at, at + corkedBytesMax);
+          res.cork(() => {
+            writable = res.write(piece);
+          });
+        }
         return writable;
       },
       onWritable(listener) {
         if (exchange.isGone() || bodyless) return;
         res.onWritable(() => {
+          // The library leaves the rest of the last write to us, and an empty cork sends it.
+          res.cork(() => undefined);
           listener();
           return true;
         });
