@@ -11,11 +11,14 @@ import type { Sql } from "#store/sql.ts";
 import { accountPages } from "./account_pages.ts";
 import { accountRecoveryRoutes } from "./account_recovery.ts";
 import { accountRoutes } from "./accounts.ts";
+import { addressRoutes } from "./addresses/addresses.ts";
 import { administrationRoutes } from "./administration.ts";
 import { bookingRoutes } from "./bookings/bookings.ts";
 import { createFrozenRules } from "./bookings/frozen_rules.ts";
 import { calculationRoutes } from "./calculations.ts";
 import { invitationRoutes } from "./invitations.ts";
+import { bookingInvoiceRoutes } from "./invoices/booking_invoices.ts";
+import { invoiceRoutes } from "./invoices/invoices.ts";
 import { issuerRoutes } from "./issuers.ts";
 import { jurisdictionRoutes } from "./jurisdictions.ts";
 import { liabilityRoutes } from "./liability.ts";
@@ -50,7 +53,7 @@ const openApiInfo: OpenApiInfo = {
 };
 
 const ownPaths =
-  /^[a-z]+:\/\/[^/?#]*\/(v1\/(auth|orgs|api-keys|personal-access-tokens|jurisdictions|tax|addresses|bookings|issuers|liability|admin)|openapi\/tax\.json|account)(?=[/?#]|$)/;
+  /^[a-z]+:\/\/[^/?#]*\/(v1\/(auth|orgs|api-keys|personal-access-tokens|jurisdictions|tax|addresses|bookings|invoices|issuers|liability|admin)|openapi\/tax\.json|account)(?=[/?#]|$)/;
 
 let loaded: Ruleset | undefined;
 
@@ -85,8 +88,11 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
     ...administrationRoutes(common),
     ...issuerRoutes({ ...common, guard: apiKeys.billable }),
     ...jurisdictionRoutes({ ruleset, now, guard: apiKeys.billable }),
+    ...addressRoutes({ ruleset, ...billable }),
     ...calculationRoutes({ ruleset, now, ...billable }),
     ...bookingRoutes({ sql, now, ruleset, frozenRules: createFrozenRules(sql), locate, ...billable }),
+    ...bookingInvoiceRoutes({ sql, now, ...billable }),
+    ...invoiceRoutes({ sql, guard: apiKeys.billable }),
     ...liabilityRoutes({ sql, ruleset, guard: apiKeys.billable }),
   ];
   const openApi = openApiFor(openApiInfo, taxErrorContract, routes);
