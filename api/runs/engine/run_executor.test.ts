@@ -159,4 +159,56 @@ describe("a run", () => {
     await executing.done;
     assert.equal(run.events.at(-1)?.type, "run.succeeded");
   });
+
+  it("asks no second time when its worker dies after an answer was taken", async () => {
+    let calls = 0;
+    const callMcpTool = async (_tool: unknown, _arguments: unknown, signal: AbortSignal) => {
+      calls += 1;
+      if (calls > 1) return "paid";
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+    };
+    const pay = {
+      id: "pay",
+      type: "tool",
+      config: { mcp: { url: "https://mcp.example", tool: "pay" }, requires_approval: true },
+      inputs: { amount: 7 },
+    };
+    const nodes = [input, pay, out({ result: "$.nodes.pay.output.result" })];
+    const run = life({ nodes, edges: chain("in", "pay", "out") }, [], { callMcpTool });
+    assert.equal((await run.go())?.status, "awaiting_input");
+    run.answer({ decision: "approve" });
+    const dying = run.claim();
+    await run.until("tool.called pay");
+    dying.stop("lost");
+    await dying.done;
+    const outcome = await run.go();
+    assert.ok(outcome?.status === "succeeded", JSON.stringify(outcome));
+    assert.deepEqual([outcome.output, calls], [{ result: "paid" }, 2]);
+    const types = run.types();
+    assert.equal(types.filter((type) => type === "input.requested pay").length, 1);
+    assert.equal(types.filter((type) => type === "input.resolved pay").length, 1);
+    assert.equal(types.filter((type) => type === "node.started pay").length, 2);
+  });
+
+  it("adds up the usage of nodes that finished before its worker died", async () => {
+    const again = { ...ask, id: "again" };
+    const run = life({ nodes: [input, ask, again, out({})], edges: chain("in", "ask", "again", "out") }, [
+      model("one"),
+      hangingModel,
+      model("two"),
+    ]);
+    const dying = run.claim();
+    await run.until("node.started again");
+    dying.stop("lost");
+    await dying.done;
+    const outcome = await run.go();
+    assert.ok(outcome?.status === "succeeded");
+    assert.deepEqual(outcome.usage, { prompt_tokens: 6, completion_tokens: 4, total_tokens: 10 });
+  });
+
+  it("ends as canceled when it is claimed after somebody canceled it", async () => {
+    const run = life({ nodes: [input, out({})], edges: chain("in", "out") }, [], { canceled: { by: "ada" } });
+    assert.equal((await run.go())?.status, "canceled");
+    assert.deepEqual(run.types(), ["run.canceled"]);
+  });
 });

@@ -9,6 +9,7 @@ import type { LanguageModel } from "#outbound/models/language_model.ts";
 import { type AppPolicy, appPolicyDefault } from "../app_policy.ts";
 import type { NodeRunRow, RunOutcome } from "../run_rows.ts";
 import type { AskedInput, InputRequestRow } from "./input_answers.ts";
+import type { NodeDeps } from "./node_kind.ts";
 import type { RunWriter } from "./recorder.ts";
 import type { ClaimedRun } from "./run_claim.ts";
 import { executeRun } from "./run_executor.ts";
@@ -25,6 +26,7 @@ export interface LifeOptions {
   run?: Partial<ClaimedRun["run"]>;
   canceled?: ClaimedRun["canceled"];
   policy?: Partial<AppPolicy>;
+  callMcpTool?: NodeDeps["callMcpTool"];
 }
 
 /** @param models what llm nodes talk to, in the order in which they open one; the last one serves all that follow */
@@ -98,7 +100,7 @@ export function life(
         nodeDeps: () => ({
           http,
           openModel: async () => (models.length > 1 ? models.shift() : models[0]) ?? assert.fail("no model is left"),
-          callMcpTool: async () => assert.fail("no MCP tool is expected"),
+          callMcpTool: options.callMcpTool ?? (async () => assert.fail("no MCP tool is expected")),
           definitionOf: async (id) => options.versions?.[id],
           now,
         }),
