@@ -3,6 +3,7 @@
  * call the same. Everything it needs comes in through `AppDeps`.
  */
 import type { Bus } from "#bus/bus.ts";
+import { roomLimits } from "#contracts/room_call.ts";
 import { runLimits } from "#contracts/run_event.ts";
 import type { Logger } from "#http/logger.ts";
 import { type OpenApiInfo, openApiFor } from "#http/open_api.ts";
@@ -60,6 +61,8 @@ export interface AppDeps {
     allowPrivateAddresses: boolean;
     /** The LiveKit server; without it there are no rooms. */
     liveKit?: LiveKitSettings | undefined;
+    /** How long a gateway may take to answer for a seat in a room. */
+    seatAnswerMs?: number;
     /** How long a request without flags waits for its run. */
     syncWaitMs?: number;
   };
@@ -91,7 +94,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const encryption = createEncryption(config.encryptionKey);
   const { appDomain, allowPrivateAddresses } = config;
   const liveKit = config.liveKit && openLiveKit(config.liveKit);
-  const seats = createSeatRequests({ bus });
+  const seats = createSeatRequests({ bus, answerMs: config.seatAnswerMs ?? roomLimits.seatAnswerMs });
   const internal = internalGuard(config.internalSecret);
   const routes: Route[] = [
     ...organizationRoutes(apiDeps),

@@ -21,7 +21,7 @@ const rateHz = 16_000;
 const frameMs = 20;
 const frameSamples = (rateHz * frameMs) / 1000;
 /** Far above what anything here takes; only a failure waits for it. */
-const patienceMs = 30_000;
+const patienceMs = 60_000;
 /** RMS of 16-bit samples: above it somebody speaks. */
 const audibleAbove = 200;
 
@@ -163,11 +163,13 @@ export class RoomCaller implements CallDriver {
       wake();
     });
     this.room.registerTextStreamHandler("lk.transcription", (reader, { identity }) => {
-      void reader.readAll().then((text) => {
+      const read = (text: string) => {
         const { topic, attributes = {} } = reader.info;
         this.streams.push({ topic, text, from: identity, attributes });
         wake();
-      });
+      };
+      // A stream that the end of the visit cuts off is no stream.
+      reader.readAll().then(read, () => undefined);
     });
   }
 

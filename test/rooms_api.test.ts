@@ -44,7 +44,7 @@ describe("rooms", () => {
   let agentId: string;
   let gateway: Awaited<ReturnType<typeof fakeGateway>>;
   before(async () => {
-    api = await openApiHarness(undefined, { liveKit });
+    api = await openApiHarness(undefined, { liveKit, seatAnswerMs: 100 });
     agentId = await createAgent(api);
     gateway = await fakeGateway(api, "g1", 4);
   });
@@ -237,6 +237,27 @@ describe("rooms", () => {
       assert.ok(Number(answer.headers.get("retry-after")) >= 1);
       const left = await api.sql`select 1 from call where room_name = ${gateway.asked.at(-1)?.room_name ?? ""}`;
       assert.equal(left.length, 0);
+    });
+
+    it("is asked of the next gateway when one does not answer, and is unavailable when none does", async () => {
+      const silent = { slots: 9, inUse: 0, draining: false };
+      await api.bus.reportCapacity("dead", silent, 60_000);
+      const { status, body } = await open();
+      assert.equal(status, 201);
+      assert.equal(gateway.asked.at(-1)?.room_name, body.room_name);
+      await gateway.stop();
+      assert.equal((await open()).body.error.code, "unavailable");
+      await api.bus.reportCapacity("dead", silent, -1);
+      assert.equal((await open()).body.error.code, "unavailable");
+      gateway = await fakeGateway(api, "g1", 4);
+    });
+
+    it("is not asked of a gateway that drains", async () => {
+      await api.bus.reportCapacity("g1", { slots: 4, inUse: 0, draining: true }, 60_000);
+      const asked = gateway.asked.length;
+      assert.equal((await open()).status, 503);
+      assert.equal(gateway.asked.length, asked);
+      await api.bus.reportCapacity("g1", { slots: 4, inUse: 0, draining: false }, 60_000);
     });
 
     it("in a room that cannot be joined is 503 unavailable, with nothing left of the call", async () => {

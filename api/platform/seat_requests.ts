@@ -5,7 +5,7 @@
  */
 import { Value } from "@sinclair/typebox/value";
 import { type Bus, type CapacityFigures, topics } from "#bus/bus.ts";
-import { roomLimits, SeatReply, type SeatRequest } from "#contracts/room_call.ts";
+import { SeatReply, type SeatRequest } from "#contracts/room_call.ts";
 
 export type WantedSeat = Omit<SeatRequest, "request_id" | "reply_to">;
 export type FoundSeat = { result: "seated"; gatewayId: string } | { result: "capacity" | "unavailable" };
@@ -17,9 +17,9 @@ export interface SeatRequests {
 }
 
 /** Gateways that are asked at most before the caller is told to come back. */
-const askedMax = 5;
+const askedMax = 4;
 
-export function createSeatRequests({ bus }: { bus: Bus }): SeatRequests {
+export function createSeatRequests({ bus, answerMs }: { bus: Bus; answerMs: number }): SeatRequests {
   const askerId = crypto.randomUUID();
   const waiting = new Map<string, (result: SeatReply["result"]) => void>();
   let subscription: Promise<() => Promise<void>> | undefined;
@@ -38,7 +38,7 @@ export function createSeatRequests({ bus }: { bus: Bus }): SeatRequests {
     });
   }
 
-  async function ask(gatewayId: string, wanted: WantedSeat): Promise<SeatReply["result"]> {
+  async function ask(gatewayId: string, wanted: WantedSeat): Promise<SeatReply["result"] | "no_answer"> {
     const request: SeatRequest = {
       ...wanted,
       request_id: crypto.randomUUID(),
@@ -46,9 +46,9 @@ export function createSeatRequests({ bus }: { bus: Bus }): SeatRequests {
     };
     let timer: ReturnType<typeof setTimeout> | undefined;
     try {
-      const answered = new Promise<SeatReply["result"]>((resolve) => {
+      const answered = new Promise<SeatReply["result"] | "no_answer">((resolve) => {
         waiting.set(request.request_id, resolve);
-        timer = setTimeout(() => resolve("unavailable"), roomLimits.seatAnswerMs);
+        timer = setTimeout(() => resolve("no_answer"), answerMs);
       });
       await bus.publish(topics.seatRequest(gatewayId), JSON.stringify(request));
       return await answered;
@@ -63,13 +63,16 @@ export function createSeatRequests({ bus }: { bus: Bus }): SeatRequests {
       const gateways = byFreeSlots(await bus.capacities());
       if (gateways.length === 0) return { result: "unavailable" };
       await listen();
+      const answers = new Set<string>();
       for (const gatewayId of gateways.slice(0, askedMax)) {
         const result = await ask(gatewayId, wanted);
         if (result === "seated") return { result, gatewayId };
-        // A gateway that may still be sitting down must not meet a second one in the same room.
+        // The LiveKit server does not answer: another gateway would find the same.
         if (result === "unavailable") return { result };
+        // Without an answer the next is asked: of two agents in a room the server keeps the later one.
+        answers.add(result);
       }
-      return { result: "capacity" };
+      return { result: answers.has("capacity") ? "capacity" : "unavailable" };
     },
 
     async close() {
