@@ -1,6 +1,7 @@
 /** What the api's and the worker's processes have in common: a log, and an end on a signal. */
 import pino from "pino";
 import type { Logger } from "#http/logger.ts";
+import { privateAddressesWarning } from "#outbound/address_guard.ts";
 import { type ApiConfig, ConfigError, readApiConfig } from "./config.ts";
 
 /** A terminal's Ctrl-C comes twice, directly and through npm: within this it is one. */
@@ -16,6 +17,7 @@ export async function runRole(
 ): Promise<void> {
   const config = configOrExit();
   const logger = pino({ name, level: config.logLevel });
+  if (config.allowPrivateAddresses) logger.warn({}, privateAddressesWarning);
   try {
     const role = await start(config, logger);
     let signals = 0;

@@ -14,6 +14,7 @@ import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import type { Logger } from "#http/logger.ts";
 import { createSignInLink } from "#identity/sign_in_links.ts";
 import { startWorkerPool } from "#media/worker_pool.ts";
+import { privateAddressesWarning } from "#outbound/address_guard.ts";
 import type { LiveKitSettings } from "#outbound/livekit.ts";
 import { prepareJobs } from "#store/jobs.ts";
 import { migrate } from "#store/migrations.ts";
@@ -66,6 +67,7 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
   const dataDir = makeDataDir(config.dataDir);
   closers.add(holdDataDir(dataDir));
   const secrets = ensureSecrets(dataDir, config.givenSecrets);
+  if (config.allowPrivateAddresses) logger.warn({}, privateAddressesWarning);
   const planned = config.gateway({
     apiUrl: "http://127.0.0.1",
     internalSecret: secrets.INTERNAL_SECRET,

@@ -153,6 +153,10 @@ describe("callbacks, as they are sent", { skip: redisMissing(redisUrl) }, () => 
     await eventually(async () => (await left()).length === 0, "the job is done");
   }
 
+  it("reach private addresses only from a worker that says so when it starts", () => {
+    assert.match(worker?.said() ?? "", /"level":40[^\n]*ALLOW_PRIVATE_ADDRESSES is true/);
+  });
+
   it("say what the interface document says, byte for byte", async () => {
     const metadata = { z: "first", a: [1, { deep: "ünï" }], empty: {} };
     const id = await invoke(host, [

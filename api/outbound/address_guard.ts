@@ -30,6 +30,10 @@ export class AddressRefusedError extends Error {
   }
 }
 
+/** For the log of every process that was started so. */
+export const privateAddressesWarning =
+  "ALLOW_PRIVATE_ADDRESSES is true: requests to addresses that users give reach private networks; for development only";
+
 /** Global unicast of IPv6 is 2000::/3 (RFC 4291, section 2.4); the rest is unassigned or special. */
 const globalUnicastIpv6 = ipaddr.parseCIDR("2000::/3");
 
