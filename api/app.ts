@@ -21,6 +21,7 @@ import { type LiveKitSettings, openLiveKit } from "#outbound/livekit.ts";
 import { callReservationRoutes } from "#platform/call_reservations.ts";
 import { callRoutes } from "#platform/calls.ts";
 import { internalCallRoutes } from "#platform/internal_calls.ts";
+import { mcpProbeRoutes } from "#platform/mcp_probe.ts";
 import { roomSessionRoutes } from "#platform/room_sessions.ts";
 import { roomWebhookRoutes } from "#platform/room_webhooks.ts";
 import { createSeatRequests } from "#platform/seat_requests.ts";
@@ -28,6 +29,7 @@ import { voiceAgentRoutes } from "#platform/voice_agents.ts";
 import { appRoutes } from "#runs/apps.ts";
 import { connectTokenRoutes } from "#runs/connect_tokens.ts";
 import { connectionRoutes } from "#runs/connections.ts";
+import { openToAllOrigins } from "#runs/cross_origin.ts";
 import { hostedAppGuard } from "#runs/hosted_app.ts";
 import { inputRequestRoutes } from "#runs/input_requests.ts";
 import { internalRunRoutes } from "#runs/internal_runs.ts";
@@ -106,6 +108,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...callRoutes(apiDeps),
     ...roomSessionRoutes({ ...apiDeps, liveKit, seats }),
     ...roomWebhookRoutes({ sql, bus, now, liveKit, logger }),
+    ...mcpProbeRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
     ...workflowRoutes(apiDeps),
     ...connectionRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
     ...appRoutes({ ...apiDeps, appDomain }),
@@ -139,6 +142,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     routes: hostRoutes,
     documents: { "/openapi.json": async () => Response.json(hostOpenApi) },
   });
+  const hostService = openToAllOrigins(appService);
   const proxy = (request: Request) => forwardInvocation({ ...apiDeps, appDomain, hostedApp, appService }, request);
   const management = createService({
     ...shared,
@@ -151,7 +155,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     forwards: { "/v1/apps/:app_id/invoke": proxy, "/v1/apps/:app_id/invoke/*": proxy },
   });
   const fetch: Fetch = (request) => {
-    if (hostedApp.labelOf(request) !== undefined) return appService(request);
+    if (hostedApp.labelOf(request) !== undefined) return hostService(request);
     return isTaxPath(request.url) ? tax.fetch(request) : management(request);
   };
   const close = async () => {

@@ -157,7 +157,7 @@ export function connectionRoutes(deps: ConnectionDeps): Route[] {
   ];
 }
 
-/** The endpoint behind a connection, secret included: for the worker alone. */
+/** The endpoint behind a connection, secret included: for what calls it, never for an answer. */
 export interface OpenedConnection {
   provider: (typeof connectionProviders)[number];
   baseUrl: string | undefined;
