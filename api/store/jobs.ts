@@ -31,6 +31,8 @@ export async function prepareJobs(databaseUrl: string): Promise<void> {
   await runMigrations({ connectionString: databaseUrl, logger: new JobLogger(() => () => undefined) });
 }
 
+/** Finished jobs are written together with those that finish so soon after. */
+const finishedBatchMs = 20;
 /** A queue that gave up because Postgres was away is started again this much later, until it stays. */
 const restartMs = 1000;
 
@@ -82,7 +84,7 @@ function startRunner(options: JobsOptions, pool: pg.Pool): Promise<Runner> {
     parsedCronItems: parseCronItems(Object.entries(options.schedule).map(([task, match]) => ({ task, match }))),
     logger: new JobLogger(() => (level, message) => options.onLog(level, message)),
     // Finished jobs are written together; one by one, a failure of that would be a rejection that nobody handles.
-    preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
+    preset: { worker: { completeJobBatchDelay: finishedBatchMs, failJobBatchDelay: finishedBatchMs } },
   });
 }
 

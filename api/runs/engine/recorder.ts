@@ -4,8 +4,8 @@
  * event of a node leaves at once and a burst is joined. Nothing is published before it is durable.
  *
  * What waits to be written is bounded while Postgres is slow: nodes that say more and more wait for
- * room. What moves a run on never waits for it, or nothing would make room; a run takes no step before
- * the last one is durable, so that there is one step of each at most.
+ * room, and so does a run before its next step. Within a step nothing waits, so that none is left half
+ * done; a run can be above its bound by one step.
  *
  * Every commit carries each run's epoch. A worker that lost its lease writes nothing: its run is
  * reported to `onLost` and left to its new holder.
@@ -34,7 +34,7 @@ const deltaCharactersMax = 16 * 1024;
 /** Rows and size of one commit; what is over waits for the next one. */
 const eventsMaxInCommit = 2000;
 const bytesMaxInCommit = 4 * 1024 * 1024;
-/** What may wait to be written, of one run and of all, before nodes that go on talking are held up. */
+/** What may wait to be written, of one run and of all, before they are held up. */
 const unwrittenBytesOfRunMax = 256 * 1024;
 const unwrittenBytesMax = 32 * 1024 * 1024;
 /** What a row or an event takes beside its text. */

@@ -108,6 +108,8 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
   }
 
   async function wakeAll(): Promise<void> {
+    // What ended in one commit is told of in one turn.
+    await new Promise((resolve) => setImmediate(resolve));
     while (freed.length > 0) await wakeWaiting(sql, freed.splice(0));
   }
 

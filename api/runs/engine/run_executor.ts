@@ -1,8 +1,8 @@
 /**
  * Executes one claimed run from its checkpoint to its end, or to the point where it only waits.
  * What to do next is `nextSteps`' decision; what happens to a node is in `node_steps.ts`, what goes on
- * inside of one in `nested_walks.ts`. Here is the run as a whole: one step after the other, each
- * durable before the next, until it is left.
+ * inside of one in `nested_walks.ts`. Here is the run as a whole: one step after the other, until it is
+ * left. Steps go ahead of the log as far as there is room; what reaches out of the house does not.
  */
 import type { RunError } from "#contracts/run_event.ts";
 import type { RunOutcome } from "../run_rows.ts";
@@ -116,7 +116,7 @@ class RunExecution {
     try {
       await this.begin();
       while (!this.isLeft()) {
-        await writer.flush();
+        await writer.room();
         if (!this.isLeft()) await this.nextStep();
       }
       await writer.flush();
