@@ -177,9 +177,9 @@ describe("the page of runs", { skip }, () => {
     await desk.goto(signInUrl);
     await desk.getByRole("heading", { name: "Start a run" }).waitFor();
     assert.ok(!desk.url().includes("code="));
-    await desk.goto(signInUrl.replace(/\/runs.*/, "/talk"));
+    await desk.getByRole("link", { name: "Talk" }).click();
     await desk.getByRole("heading", { name: "Agents" }).waitFor();
-    await desk.goto(signInUrl.replace(/#.*/, ""));
+    await desk.getByRole("link", { name: "Runs" }).click();
     await desk.getByRole("heading", { name: "Start a run" }).waitFor();
   });
 
