@@ -7,6 +7,7 @@ export interface CannonShot {
   url: string;
   method: "GET" | "POST";
   headers: Readonly<Record<string, string>>;
+  /** `[<id>]` in it is another id in each request. */
   body?: string;
   connections: number;
   seconds: number;
@@ -40,6 +41,7 @@ function cannonArguments({ url, method, headers, body, connections, seconds }: C
     ...["--method", method],
     ...Object.entries(headers).flatMap(([name, value]) => ["--headers", `${name}=${value}`]),
     ...(body === undefined ? [] : ["--body", body]),
+    ...(body?.includes("[<id>]") ? ["--idReplacement"] : []),
     url,
   ];
 }

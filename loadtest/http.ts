@@ -1,4 +1,4 @@
-/** `npm run loadtest -- http`: REST endpoints under autocannon, through the gateway, at the api's own port, and beside a bare server. */
+/** `npm run loadtest -- http`: REST endpoints under autocannon, through the gateway, at the api's own port, and beside bare servers. */
 import { writeFile } from "node:fs/promises";
 import { type Figure, figuresJson, figuresText } from "./figures.ts";
 import { startFrontdesk } from "./frontdesk_processes.ts";
@@ -41,7 +41,7 @@ export async function http(args: readonly string[]): Promise<void> {
     for (const [index, transport] of options.transports.entries()) {
       const gateway = await frontdesk.startGateway(transport);
       try {
-        // The api and the bare server are the same for every transport: measured once.
+        // The api and the bare servers are the same for every transport: measured once.
         const places = await runHttp(gateway, transport, options, { alsoApi: index === 0, report: progress });
         measured.push(...places);
       } finally {

@@ -6,12 +6,11 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { peerAnswers } from "./http_peer_answer.ts";
 
-const answers = new Map<string, { status: number; body: Buffer }>();
-process.on("message", ({ path, status, body }: { path: string; status: number; body: string }) => {
-  answers.set(path, { status, body: Buffer.from(body) });
-  process.send?.({ learned: path });
-});
+const answers = new Map(
+  (await peerAnswers()).map(({ path, status, body }) => [path, { status, body: Buffer.from(body) }]),
+);
 
 const server = createServer((request, response) => {
   request.resume();

@@ -9,22 +9,28 @@ import { type CannonResult, shoot } from "./autocannon.ts";
 import { digits, type Figure } from "./figures.ts";
 import type { GatewayUnderLoad } from "./frontdesk_processes.ts";
 import type { HttpOptions } from "./http.ts";
+import type { PeerAnswer } from "./http_peer_answer.ts";
 import { createManagementClient } from "./management_client.ts";
+import { taxAccessToken, taxEndpoints } from "./tax_requests.ts";
 import { table } from "./text_table.ts";
 
-interface Endpoint {
+export interface Endpoint {
   name: string;
   method: "GET" | "POST";
   path: string;
   headers: Record<string, string>;
+  /** `[<id>]` in it is another id in each request. */
   body?: string;
 }
 
-/** All figures of one place: `uws`, `ws`, `api`, `node:http`. */
+/** All figures of one place: `gateway on uws`, `gateway on ws`, `api`, and the bare servers. */
 export interface NamedFigures {
   name: string;
   figures: Figure[];
 }
+
+/** Servers that do nothing but answer. */
+const peers = { "node:http": "http_peer.ts", fastify: "http_fastify_peer.ts" } as const;
 
 const agents = 20;
 const echo = {
@@ -35,7 +41,7 @@ const echo = {
   edges: [{ from: "in", to: "out" }],
 };
 
-/** @param alsoApi measures the api's own port and the bare server too */
+/** @param alsoApi measures the api's own port and the bare servers too */
 export async function runHttp(
   gateway: GatewayUnderLoad,
   transport: string,
@@ -60,11 +66,14 @@ export async function runHttp(
   const places = [await measure(`gateway on ${transport}`, gateway.url)];
   if (!alsoApi) return places;
   places.push(await measure("api", gateway.access.baseUrl));
-  const peer = await startPeer(endpoints, gateway.access.baseUrl);
-  try {
-    places.push(await measure("node:http", peer.url));
-  } finally {
-    await peer.stop();
+  const answers = await Promise.all(endpoints.map((endpoint) => answerOf(endpoint, gateway.access.baseUrl)));
+  for (const [name, script] of Object.entries(peers)) {
+    const peer = await startPeer(script, answers);
+    try {
+      places.push(await measure(name, peer.url));
+    } finally {
+      await peer.stop();
+    }
   }
   return places;
 }
@@ -110,23 +119,26 @@ async function prepare({ access, url }: GatewayUnderLoad): Promise<Endpoint[]> {
       headers: { ...asApp, ...json },
       body: JSON.stringify({ background: true, input: { text: "Hello" } }),
     },
+    ...taxEndpoints(await taxAccessToken(access.baseUrl)),
   ];
 }
 
-/** The bare server, which has asked the api once for every answer. */
+/** What the api answers once, and a bare server from then on. */
+async function answerOf({ method, path, headers, body }: Endpoint, apiUrl: string): Promise<PeerAnswer> {
+  const asked = body?.replaceAll("[<id>]", "once");
+  const reply = await request(`${apiUrl}${path}`, { method, headers, ...(asked !== undefined && { body: asked }) });
+  return { method, path, status: reply.statusCode, body: await reply.body.text() };
+}
+
 async function startPeer(
-  endpoints: readonly Endpoint[],
-  apiUrl: string,
+  script: string,
+  answers: readonly PeerAnswer[],
 ): Promise<{ url: string; stop(): Promise<void> }> {
-  const child = fork(fileURLToPath(new URL("http_peer.ts", import.meta.url)), { execArgv: ["--import", "tsx"] });
+  const child = fork(fileURLToPath(new URL(script, import.meta.url)), { execArgv: ["--import", "tsx"] });
   const end = () => child.kill("SIGKILL");
   process.once("exit", end);
+  child.send(answers);
   const { port } = await messageOf<{ port: number }>(child);
-  for (const { method, path, headers, body } of endpoints) {
-    const reply = await request(`${apiUrl}${path}`, { method, headers, ...(body !== undefined && { body }) });
-    child.send({ path, status: reply.statusCode, body: await reply.body.text() });
-    await messageOf(child);
-  }
   return {
     url: `http://127.0.0.1:${port}`,
     async stop() {
@@ -142,7 +154,7 @@ async function messageOf<T>(child: ChildProcess): Promise<T> {
   return message;
 }
 
-/** Requests a second and p99 of every place beside the bare server's. */
+/** Requests a second and percentiles of every place, beside the bare servers'. */
 export function httpRatios(places: readonly NamedFigures[]): string {
   const figureOf = (place: NamedFigures, name: string) => {
     const value = place.figures.find((figure) => figure.name === name)?.value;
@@ -150,10 +162,13 @@ export function httpRatios(places: readonly NamedFigures[]): string {
   };
   const [first] = places;
   const names = (first?.figures ?? []).filter(({ unit }) => unit === "1/s").map(({ name }) => name);
-  const peer = places.find(({ name }) => name === "node:http");
+  const bare = places.filter(({ name }) => name in peers);
   const rows = names.flatMap((name) => [
     [`${name}, 1/s`, ...places.map((place) => digits(figureOf(place, name)))],
-    ["  of node:http", ...places.map((place) => (peer ? digits(figureOf(place, name) / figureOf(peer, name)) : "–"))],
+    ...bare.map((peer) => [
+      `  of ${peer.name}`,
+      ...places.map((place) => digits(figureOf(place, name) / figureOf(peer, name))),
+    ]),
     ["  p50, ms", ...places.map((place) => digits(figureOf(place, `${name}, p50`)))],
     ["  p99, ms", ...places.map((place) => digits(figureOf(place, `${name}, p99`)))],
   ]);
