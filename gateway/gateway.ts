@@ -159,7 +159,9 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
       isRead &&
       (await ownPage(request.path, {
         ifNoneMatch: request.headers["if-none-match"],
-        connectTo: [config.publicUrl, gatewayPublicUrl].filter((url) => url !== undefined),
+        connectTo: [config.publicUrl, gatewayPublicUrl, config.liveKitUrl?.replace(/^ws/, "http")].filter(
+          (url) => url !== undefined,
+        ),
         isDraining: () => drain.isDraining,
         isReady,
         metrics,

@@ -25,6 +25,11 @@ interface Asset {
   body: Uint8Array;
 }
 
+/** What a page needs of a package: served from here, as it came. */
+const packaged: Readonly<Record<string, string>> = {
+  "/talk/livekit-client.js": import.meta.resolve("livekit-client"),
+};
+
 /** Each is a folder here and a path there. */
 const pages = ["talk", "runs"] as const;
 
@@ -94,15 +99,21 @@ function names(ifNoneMatch: string | undefined, etag: string): boolean {
   return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag || tag.trim() === "*");
 }
 
+function assetOf(type: string, body: Uint8Array): Asset {
+  return { type, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`, body };
+}
+
 function readAssets(): ReadonlyMap<string, Asset> {
   const read = new Map<string, Asset>();
+  for (const [path, module] of Object.entries(packaged)) {
+    read.set(path, assetOf(contentTypes[".js"] ?? "", readFileSync(new URL(module))));
+  }
   for (const page of pages) {
     const folder = new URL(`./${page}/`, import.meta.url);
     for (const name of readdirSync(folder)) {
       const type = contentTypes[extname(name)];
       if (!type) continue;
-      const body = readFileSync(new URL(name, folder));
-      const asset = { type, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`, body };
+      const asset = assetOf(type, readFileSync(new URL(name, folder)));
       read.set(name === "index.html" ? `/${page}` : `/${page}/${name}`, asset);
       if (name === "index.html") read.set(`/${page}/`, asset);
     }

@@ -41,6 +41,11 @@ export async function reserveCall(agentId, reservation) {
   return (await request("POST", `/v1/agents/voice/agents/${agentId}/calls/websocket`, reservation)).data;
 }
 
+/** Opens a LiveKit room with the agent in it: `{token, room_name, url}`; the agent waits for two minutes. */
+export function openRoom(agentId, additions) {
+  return request("POST", `/v1/agents/voice/agents/${agentId}/rooms`, additions);
+}
+
 export async function listCalls() {
   return (await request("GET", "/v1/agents/voice/calls?page_size=12&sort=-created_at")).data;
 }

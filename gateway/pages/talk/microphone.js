@@ -35,6 +35,8 @@ export async function openMicrophone(onFrame, onLost) {
   context.createMediaStreamSource(stream).connect(recorder).connect(context.destination);
   for (const track of stream.getTracks()) track.addEventListener("ended", onLost);
   return {
+    /** As it comes from the device, for whoever sends it in another way. */
+    track: stream.getAudioTracks()[0],
     async close() {
       recorder.port.onmessage = null;
       stopTracks(stream);

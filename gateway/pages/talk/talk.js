@@ -3,10 +3,20 @@ import { Call } from "./call.js";
 import { CallsView } from "./calls_view.js";
 import { byId, clockText, element } from "./dom.js";
 import { EventLog } from "./event_log.js";
-import { forgetToken, keepToken, listAgents, redeemSignInLink, reserveCall, storedToken } from "./management.js";
+import {
+  forgetToken,
+  keepToken,
+  listAgents,
+  openRoom,
+  redeemSignInLink,
+  reserveCall,
+  storedToken,
+} from "./management.js";
 import { showInput, showPlayer } from "./meters.js";
 import { MicrophoneError, openMicrophone } from "./microphone.js";
 import { openPlayer } from "./player.js";
+import { RoomCall } from "./room_call.js";
+import { openRoomPlayer } from "./room_player.js";
 import { TranscriptView } from "./transcript_view.js";
 import { VoiceStrip } from "./voice_strip.js";
 import { WaterfallView } from "./waterfall_view.js";
@@ -46,7 +56,7 @@ const calls = new CallsView((id) => agents.get(id)?.name ?? "Former agent", comp
 
 /** The agent that is picked, and the call that goes on. */
 let picked;
-/** @type {undefined | {call: Call, player: object, microphone: object | undefined, muted: boolean, startedAtMs: number, timer: number}} */
+/** @type {undefined | {call: Call | RoomCall, inRoom: boolean, player: object, microphone: object | undefined, muted: boolean, startedAtMs: number, timer: number}} */
 let current;
 /** Settles when the sound of the last call is let go of: two at a time can leave the new one silent. */
 let released = Promise.resolve();
@@ -164,37 +174,54 @@ async function startCall(withMicrophone) {
   if (current || !picked) return;
   clearDesk();
   setState("reserving");
-  const line = { muted: !withMicrophone, startedAtMs: performance.now(), microphone: undefined };
+  const inRoom = byId("transport").value === "room";
+  const line = { inRoom, muted: !withMicrophone, startedAtMs: performance.now(), microphone: undefined };
   current = line;
   setActive(true);
   try {
     await released;
-    line.player = await openPlayer(
-      outputHz,
-      (name, cleared) => line.call?.send({ type: "mark", name, ...(cleared && { cleared }) }),
-      (status) => {
-        strip.agentLevel(status.level);
-        showPlayer(status);
-      },
-    );
+    line.player = await (inRoom ? openRoomPlayer(({ level }) => strip.agentLevel(level)) : openSocketPlayer(line));
     if (withMicrophone) await turnOnMicrophone(line);
     if (current !== line) return await release(line);
-    const reservation = await reserveCall(picked.id, {
-      audio_format: { encoding: "pcm_s16le", sample_rate: 16000 },
-      output_audio_format: { encoding: "pcm_s16le", sample_rate: outputHz },
-      client_buffer_ms: clientBufferMs,
-      metadata: { client: "talk page" },
-    });
+    const call = await (inRoom ? roomCall(line) : socketCall(line));
     // Hung up meanwhile: the reservation runs out by itself.
     if (current !== line) return;
-    line.call = new Call(reservation.websocket_url, listenerFor(line));
-    line.call.connect();
+    line.call = call;
+    void call.connect();
   } catch (error) {
     complain(error);
     await closeCall(line, "idle");
   }
   showMicrophone();
   (withMicrophone ? byId("mute") : byId("message")).focus();
+}
+
+function openSocketPlayer(line) {
+  return openPlayer(
+    outputHz,
+    (name, cleared) => line.call?.send({ type: "mark", name, ...(cleared && { cleared }) }),
+    (status) => {
+      strip.agentLevel(status.level);
+      showPlayer(status);
+    },
+  );
+}
+
+async function socketCall(line) {
+  const reservation = await reserveCall(picked.id, {
+    audio_format: { encoding: "pcm_s16le", sample_rate: 16000 },
+    output_audio_format: { encoding: "pcm_s16le", sample_rate: outputHz },
+    client_buffer_ms: clientBufferMs,
+    metadata: { client: "talk page" },
+  });
+  return new Call(reservation.websocket_url, listenerFor(line));
+}
+
+async function roomCall(line) {
+  const session = await openRoom(picked.id, { metadata: { client: "talk page" } });
+  const call = new RoomCall(session, listenerFor(line), (track) => line.player?.attach(track));
+  call.speakWith(line.microphone?.track);
+  return call;
 }
 
 /** @returns {import("./call.js").CallListener} */
@@ -211,6 +238,10 @@ function listenerFor(line) {
         transcript.remark("The link was lost. Reconnecting…");
       }
       if (link !== "live") setState(link);
+      else if (byId("state").dataset.state === "resuming") {
+        transcript.remark("The link is back.");
+        setState("listening");
+      }
     },
     roundTrip: (rttMs) => {
       byId("round-trip").textContent = ` · ${Math.max(1, Math.round(rttMs))} ms`;
@@ -261,11 +292,7 @@ function take(line, message) {
 }
 
 function callStarted(line, message) {
-  if (line.timer) {
-    transcript.remark("The link is back.");
-    setState("listening");
-    return;
-  }
+  if (line.timer) return;
   line.startedAtMs = performance.now() - (message.t ?? 0);
   line.timer = setInterval(() => {
     byId("timer").textContent = clockText(performance.now() - line.startedAtMs);
@@ -274,7 +301,7 @@ function callStarted(line, message) {
   line.call.send({
     type: "start",
     client: { name: "frontdesk talk page" },
-    capabilities: { marks: true, clear: true, echo_cancellation: true },
+    capabilities: { marks: !line.inRoom, clear: true, echo_cancellation: true },
   });
   if (line.muted) line.call.send({ type: "mute" });
 }
@@ -350,6 +377,7 @@ async function turnOnMicrophone(line) {
         complain(new Error("The microphone was disconnected. You can go on typing."));
       },
     );
+    if (line.inRoom) line.call?.speakWith(line.microphone.track);
   } catch (error) {
     if (!(error instanceof MicrophoneError)) throw error;
     line.muted = true;
@@ -360,6 +388,8 @@ async function turnOnMicrophone(line) {
 function mute(line, muted) {
   line.muted = muted;
   line.call?.send({ type: muted ? "mute" : "unmute" });
+  // In a room the track is the caller's voice: muted, it sends silence.
+  if (line.inRoom && line.microphone) line.microphone.track.enabled = !muted;
   if (muted) showInput(undefined);
   showMicrophone();
 }
