@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { RunUsage } from "#contracts/run_event.ts";
 import { createRecorder } from "#runs/engine/recorder.ts";
-import { claimRun } from "#runs/engine/run_claim.ts";
+import { createRunClaims } from "#runs/engine/run_claim.ts";
 import { answering, eventually } from "./app_client.ts";
 import { type EngineHarness, openEngineHarness } from "./engine_harness.ts";
 
@@ -29,9 +29,11 @@ describe("a run whose worker is gone", () => {
     });
     return { host, id: body.data.id };
   }
+  const claimAs = (workerId: string, id: string) =>
+    createRunClaims({ sql: house.api.sql, workerId, now: house.api.now }).claim(id);
   /** Claims it as a worker that is never heard of again. */
   const die = async (id: string, workerId = "dead") => {
-    const claimed = await claimRun(house.api.sql, id, workerId, house.api.now());
+    const claimed = await claimAs(workerId, id);
     assert.ok(claimed);
     house.api.advance(10_000);
     return claimed.run;
@@ -40,7 +42,7 @@ describe("a run whose worker is gone", () => {
   it("is taken up from the lease's end on, not before", async () => {
     const { host, id } = await post();
     await house.dispatch();
-    await claimRun(house.api.sql, id, "dead", house.api.now());
+    await claimAs("dead", id);
     const engine = await house.start({ model });
     await house.sweep();
     assert.equal(await house.dispatch(engine), 0);
@@ -106,7 +108,7 @@ describe("a run whose worker is gone", () => {
     const recorder = recorderOf("w", errors);
     const open = async () => {
       const { id } = await post();
-      const claimed = await claimRun(house.api.sql, id, "w", house.api.now());
+      const claimed = await claimAs("w", id);
       assert.ok(claimed);
       const writer = recorder.open(claimed.run, () => lost.push(id));
       const started = () => writer.append({ type: "run.started", data: { attempt: 1, worker: "w" } });

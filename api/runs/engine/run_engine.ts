@@ -11,7 +11,7 @@ import { answeredWhileParking, enqueueRuns, type RunControl, runControlTopic, un
 import { openInputRequests } from "./input_answers.ts";
 import type { NodeDeps } from "./node_kind.ts";
 import { createRecorder } from "./recorder.ts";
-import { type ClaimedRun, claimRun, leaseRenewalMs, renewLeases } from "./run_claim.ts";
+import { type ClaimedRun, createRunClaims, leaseRenewalMs, renewLeases } from "./run_claim.ts";
 import { type Ending, type ExecutingRun, executeRun } from "./run_executor.ts";
 import { type FreedPlace, noteWaiting, wakeWaiting } from "./run_places.ts";
 
@@ -40,6 +40,7 @@ export interface RunEngine {
 export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
   const { sql, bus, logger } = deps;
   const executing = new Map<string, { claimed: ClaimedRun; run: ExecutingRun }>();
+  const claims = createRunClaims(deps);
   const freed: FreedPlace[] = [];
   let waking: Promise<void> | undefined;
   const onError = (message: string) => (err: unknown) => logger.error({ err }, message);
@@ -54,7 +55,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
 
   async function take(runId: string): Promise<void> {
     if (stopping || executing.has(runId) || executing.size >= runsMax) return;
-    const claimed = (await claimRun(sql, runId, deps.workerId, deps.now())) ?? (await claimAgain(runId));
+    const claimed = (await claims.claim(runId)) ?? (await claimAgain(runId));
     if (!claimed) return;
     if (stopping) return giveBack(sql, [{ id: runId, epoch: claimed.run.epoch }], deps.workerId);
     const held: { run?: ExecutingRun } = {};
@@ -85,7 +86,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
   async function claimAgain(runId: string): Promise<ClaimedRun | undefined> {
     const waiting = await noteWaiting(sql, runId);
     if (!waiting) return undefined;
-    const claimed = await claimRun(sql, runId, deps.workerId, deps.now());
+    const claimed = await claims.claim(runId);
     // The place that it was perhaps woken for is another one's.
     if (!claimed && waiting.waitsFor === "session")
       await wakeFor({ appId: waiting.appId, worked: true, sessionId: null });
