@@ -46,16 +46,43 @@ export function openApiFor(info: OpenApiInfo, errors: ErrorContract, routes: rea
     paths[spec.path] ??= {};
     paths[spec.path]![spec.method.toLowerCase()] = operationFor(spec, shown, errors);
   }
+  const schemas: Record<string, unknown> = { Error: errors.schema };
   return {
     openapi: "3.1.0",
     info,
-    paths,
+    paths: withSharedSchemas(paths, schemas),
     components: {
       securitySchemes: Object.fromEntries(Object.entries(securitySchemes).filter(([name]) => schemes.has(name))),
-      schemas: { Error: errors.schema },
+      schemas,
     },
   };
 }
+
+/**
+ * Schemas with an `$id` (TypeBox makes one for each recursive type) stand among the shared ones, once,
+ * and wherever they are used, themselves included, stands a reference.
+ */
+function withSharedSchemas(value: unknown, shared: Record<string, unknown>): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((one) => withSharedSchemas(one, shared));
+  const { $id, ...rest } = value as { $id?: unknown };
+  const isNamed = typeof $id === "string";
+  if (isNamed && $id in shared) return { $ref: refTo($id) };
+  // Taken before its parts are looked at, since they name it.
+  if (isNamed) shared[$id] = {};
+  const copy = Object.fromEntries(
+    Object.entries(rest).map(([key, child]) => {
+      if (key === "examples") return [key, child];
+      const isName = key === "$ref" && typeof child === "string" && !child.startsWith("#");
+      return [key, isName ? refTo(child) : withSharedSchemas(child, shared)];
+    }),
+  );
+  if (!isNamed) return copy;
+  shared[$id] = copy;
+  return { $ref: refTo($id) };
+}
+
+const refTo = (name: string) => `#/components/schemas/${name}`;
 
 type Spec = Route["spec"];
 
