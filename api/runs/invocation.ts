@@ -11,7 +11,7 @@ import { type Route, route } from "#http/route.ts";
 import { validatorFor } from "#http/validation.ts";
 import { type CallbackRules, Callbacks, prepareCallbacks } from "./callbacks.ts";
 import { createRun } from "./run_creation.ts";
-import { name, type RunRouteDeps, rests, waitForRun } from "./runs.ts";
+import { idempotencyKeyOf, name, type RunRouteDeps, rests, waitForRun } from "./runs.ts";
 
 const Envelope = Type.Object(
   {
@@ -48,7 +48,6 @@ export function invocationRoutes(deps: InvocationDeps): Route[] {
           throw new ApiError("bad_request", { details: { callbacks: "Expected execution_mode async with callbacks" } });
         }
         const prepared = callbacks ? await prepareCallbacks(callbacks, deps.callbackRules) : undefined;
-        const idempotencyKey = request.headers.get("idempotency-key") ?? undefined;
         const { id } = await createRun(deps, app, {
           origin: "invocation",
           input,
@@ -56,7 +55,7 @@ export function invocationRoutes(deps: InvocationDeps): Route[] {
           ...(user_id !== undefined && { userId: user_id }),
           ...(metadata !== undefined && { metadata }),
           ...(prepared && { callbacks: prepared }),
-          ...(idempotencyKey && { idempotencyKey: idempotencyKey.slice(0, 200) }),
+          ...idempotencyKeyOf(request),
         });
         if (execution_mode === "async") return Response.json({ id, status: "accepted" }, { status: 202 });
         const run = await waitForRun(deps, app.id, id, {

@@ -194,11 +194,15 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
   ];
 }
 
-function newRunOf(body: Static<typeof NewRunBody>, request: Request): NewRun {
+/** What makes a repeated request the same one. @throws ApiError bad_request */
+export function idempotencyKeyOf(request: Request): { idempotencyKey?: string } {
   const idempotencyKey = request.headers.get("idempotency-key");
-  if (idempotencyKey !== null && (idempotencyKey.length === 0 || idempotencyKey.length > 200)) {
-    throw new ApiError("bad_request", { details: { "Idempotency-Key": "Expected 1 to 200 characters" } });
-  }
+  if (idempotencyKey === null) return {};
+  if (idempotencyKey.length >= 1 && idempotencyKey.length <= 200) return { idempotencyKey };
+  throw new ApiError("bad_request", { details: { "Idempotency-Key": "Expected 1 to 200 characters" } });
+}
+
+function newRunOf(body: Static<typeof NewRunBody>, request: Request): NewRun {
   return {
     origin: "run",
     input: body.input ?? {},
@@ -206,7 +210,7 @@ function newRunOf(body: Static<typeof NewRunBody>, request: Request): NewRun {
     ...(body.user_id !== undefined && { userId: body.user_id }),
     ...(body.metadata !== undefined && { metadata: body.metadata }),
     ...(body.timeout_s !== undefined && { timeoutS: body.timeout_s }),
-    ...(idempotencyKey !== null && { idempotencyKey }),
+    ...idempotencyKeyOf(request),
   };
 }
 
@@ -262,6 +266,7 @@ export async function waitForRun(
   if (waitMs === 0) return readRun(sql, appId, runId);
   let heard: () => void = () => undefined;
   const untilMs = performance.now() + waitMs;
+  const left = aborted(signal);
   const subscribed = bus.subscribe(runTopic(runId), () => heard()).catch(() => undefined);
   await Promise.race([subscribed, timeout(lookAgainMs)]);
   try {
@@ -272,7 +277,7 @@ export async function waitForRun(
       const run = await readRun(sql, appId, runId);
       const leftMs = untilMs - performance.now();
       if (until(run) || leftMs <= 0 || signal.aborted) return run;
-      await Promise.race([news, timeout(Math.min(leftMs, lookAgainMs)), aborted(signal)]);
+      await Promise.race([news, timeout(Math.min(leftMs, lookAgainMs)), left]);
     }
   } finally {
     void subscribed.then((unsubscribe) => unsubscribe?.()).catch(() => undefined);
