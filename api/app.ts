@@ -36,6 +36,7 @@ import { internalRunRoutes } from "#runs/internal_runs.ts";
 import { invocationRoutes } from "#runs/invocation.ts";
 import { forwardInvocation } from "#runs/invocation_proxy.ts";
 import { runRoutes } from "#runs/runs.ts";
+import { sessionRoutes } from "#runs/sessions.ts";
 import { workflowRoutes } from "#runs/workflows.ts";
 import { createEncryption } from "#store/encryption.ts";
 import { type Sql, unavailableStore } from "#store/sql.ts";
@@ -112,6 +113,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...workflowRoutes(apiDeps),
     ...connectionRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
     ...appRoutes({ ...apiDeps, appDomain }),
+    ...sessionRoutes({ ...apiDeps, appDomain }),
     ...internalCallRoutes({ sql, now, logger, internal }),
     ...internalRunRoutes({ sql, bus, now, internal }),
   ];

@@ -1,0 +1,47 @@
+/** Sessions of an app: what groups runs that share a `session_id`. There is no row of its own: the runs are it. */
+import { Type } from "@sinclair/typebox";
+import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { type Route, route } from "#http/route.ts";
+import { Timestamp } from "#http/timestamp.ts";
+import { selectPage } from "#store/sql.ts";
+import { type AppRouteDeps, findApp } from "./apps.ts";
+
+const Session = Type.Object({
+  id: Type.String({ description: "the session_id that its runs share" }),
+  created_at: Timestamp,
+  input: Type.Record(Type.String(), Type.Unknown(), { description: "of its first run" }),
+});
+
+const sortColumns = ["created_at", "id"] as const;
+
+export function sessionRoutes(deps: AppRouteDeps): Route[] {
+  const { sql, personalAccessToken: guard } = deps;
+  return [
+    route({
+      method: "GET",
+      path: "/v1/apps/{app_id}/sessions",
+      summary: "List an app's sessions, the newest first",
+      guard,
+      query: pagingQuery,
+      reply: { status: 200, body: Type.Object({ data: Type.Array(Session), pagination: Pagination }) },
+      errors: ["forbidden"],
+      paramsFrom: { app_id: { route: "POST /v1/apps", field: "data.id" } },
+      examples: { an_app: { query: { page_size: 10 } } },
+      handle: async ({ principal, params, query }) => {
+        const app = await findApp(deps, principal, params.app_id);
+        const page = pageOf(query);
+        const { rows, totalCount } = await selectPage<typeof Session.static>(sql, {
+          columns: sql`id, created_at, input`,
+          from: sql`(
+            select distinct on (session_id) session_id as id, created_at, input from run
+            where app_id = ${app.id} and session_id is not null
+            order by session_id, created_at, run.id) session`,
+          where: sql`true`,
+          sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
+          page,
+        });
+        return { data: rows, pagination: paginationFor(page, totalCount) };
+      },
+    }),
+  ];
+}
