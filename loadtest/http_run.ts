@@ -30,7 +30,10 @@ export interface NamedFigures {
 }
 
 /** Servers that do nothing but answer. */
-const peers = { "node:http": "http_peer.ts", fastify: "http_fastify_peer.ts" } as const;
+const peers = {
+  "node:http": new URL("http_peer.ts", import.meta.url),
+  fastify: new URL("http_fastify_peer.ts", import.meta.url),
+};
 
 const agents = 20;
 const echo = {
@@ -130,11 +133,8 @@ async function answerOf({ method, path, headers, body }: Endpoint, apiUrl: strin
   return { method, path, status: reply.statusCode, body: await reply.body.text() };
 }
 
-async function startPeer(
-  script: string,
-  answers: readonly PeerAnswer[],
-): Promise<{ url: string; stop(): Promise<void> }> {
-  const child = fork(fileURLToPath(new URL(script, import.meta.url)), { execArgv: ["--import", "tsx"] });
+async function startPeer(script: URL, answers: readonly PeerAnswer[]): Promise<{ url: string; stop(): Promise<void> }> {
+  const child = fork(fileURLToPath(script), { execArgv: ["--import", "tsx"] });
   const end = () => child.kill("SIGKILL");
   process.once("exit", end);
   child.send(answers);
