@@ -92,12 +92,13 @@ export async function sendExample(
   name: string | undefined,
   sender: Sender,
 ): Promise<Sent> {
-  const made = new Map<Operation, Json | undefined>();
+  /** Answers of operations that came first, by their ids. */
+  const made = new Map<string, Json | undefined>();
   const valueFor = async (parameter: Operation["parameters"][number]): Promise<string | undefined> => {
     const shown = parameter.examples?.[name ?? ""]?.value;
     const origin = originOf(document, operation, parameter.name);
     if (parameter.in === "query" || !origin) return shown === undefined ? undefined : filled(String(shown), sender);
-    if (!made.has(origin.operation)) {
+    if (!made.has(origin.operation.operationId)) {
       const [first] = exampleNamesOf(origin.operation);
       const before = await sendExample(document, origin.operation, first, sender);
       if (before.status !== before.expectedStatus) {
@@ -105,9 +106,9 @@ export async function sendExample(
           `${origin.operation.method} ${origin.operation.path}, which comes first, answered ${shownIn(before)}`,
         );
       }
-      made.set(origin.operation, before.body);
+      made.set(origin.operation.operationId, before.body);
     }
-    return String(atPointer(made.get(origin.operation), origin.pointer));
+    return String(atPointer(made.get(origin.operation.operationId), origin.pointer));
   };
   let path = operation.path;
   const query = new URLSearchParams();

@@ -65,7 +65,9 @@ export function openApiFor(info: OpenApiInfo, errors: ErrorContract, routes: rea
 function withSharedSchemas(value: unknown, shared: Record<string, unknown>): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((one) => withSharedSchemas(one, shared));
-  const { $id, ...rest } = value as { $id?: unknown };
+  const { $id, ...rest } = value as { $id?: unknown; enum?: unknown };
+  // JSON Schema advises against a set of no words: it says that nothing fits.
+  if (Array.isArray(rest.enum) && rest.enum.length === 0) return { not: {} };
   const isNamed = typeof $id === "string";
   if (isNamed && $id in shared) return { $ref: refTo($id) };
   // Taken before its parts are looked at, since they name it.

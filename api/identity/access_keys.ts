@@ -60,6 +60,7 @@ export function accessKeyRoutes({ sql, bus, now, personalAccessToken }: ApiDeps)
       body: NewAccessKey,
       reply: { status: 201, body: NewAccessKeyReply },
       errors: ["forbidden", "not_found"],
+      examples: { for_one_project: { body: { name: "Website", project_id: "{{project_id}}" } } },
       handle: async ({ principal, body }) => {
         if (body.project_id === undefined) requireAdministrator(principal);
         else await requireProjectFor(sql, principal, body.project_id);
@@ -85,6 +86,7 @@ export function accessKeyRoutes({ sql, bus, now, personalAccessToken }: ApiDeps)
       guard: personalAccessToken,
       query: { ...pagingQuery, project_id: Type.Optional(Type.String({ format: "uuid" })) },
       reply: { status: 200, body: Type.Object({ data: Type.Array(AccessKey), pagination: Pagination }) },
+      examples: { of_a_project: { query: { project_id: "{{project_id}}", page_size: 10 } } },
       handle: async ({ principal, query }) => {
         const page = pageOf(query);
         const ofProject = query.project_id === undefined ? sql`true` : sql`project_id = ${query.project_id}`;
@@ -105,6 +107,8 @@ export function accessKeyRoutes({ sql, bus, now, personalAccessToken }: ApiDeps)
       guard: personalAccessToken,
       reply: { status: 200, body: OneAccessKey },
       errors: ["forbidden"],
+      paramsFrom: { access_key_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { a_key: {} },
       handle: async ({ principal, params }) => ({ data: await findAccessKey(sql, principal, params.access_key_id) }),
     }),
     route({
@@ -114,6 +118,8 @@ export function accessKeyRoutes({ sql, bus, now, personalAccessToken }: ApiDeps)
       guard: personalAccessToken,
       reply: { status: 200, body: OneAccessKey },
       errors: ["forbidden"],
+      paramsFrom: { access_key_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { a_key: {} },
       handle: async ({ principal, params }) => {
         await findAccessKey(sql, principal, params.access_key_id);
         const { secret_sha256: sha256, ...key } = oneRow(

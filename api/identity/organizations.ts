@@ -20,6 +20,18 @@ export function organizationRoutes({ sql, personalAccessToken }: ApiDeps): Route
       summary: "Get the organization that the token acts in",
       guard: personalAccessToken,
       reply: { status: 200, body: Type.Object({ data: Organization }) },
+      examples: {
+        an_inn: {
+          answer: {
+            data: {
+              id: "7c1d3a94-51e7-4c3b-8f0a-2b6d9e4f1a22",
+              name: "The Inn at the Lake",
+              created_at: "2026-11-21T09:00:00.000Z",
+              updated_at: "2026-11-21T09:00:00.000Z",
+            },
+          },
+        },
+      },
       handle: async ({ principal }) => ({
         data: oneRow(
           await sql<Static<typeof Organization>[]>`

@@ -48,6 +48,7 @@ export function projectRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): 
       body: NewProject,
       reply: { status: 201, body: OneProject },
       errors: ["forbidden"],
+      examples: { a_desk: { body: { name: "Front desk", description: "Calls and messages of the inn" } } },
       handle: async ({ principal, body }) => {
         requireAdministrator(principal);
         return { data: await insertProject(sql, principal, body, now()) };
@@ -60,6 +61,7 @@ export function projectRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): 
       guard: personalAccessToken,
       query: pagingQuery,
       reply: { status: 200, body: Type.Object({ data: Type.Array(Project), pagination: Pagination }) },
+      examples: { second_page: { query: { page: 2, page_size: 10, sort: "-created_at" } } },
       handle: async ({ principal, query }) => {
         const page = pageOf(query);
         const sort = sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]);
@@ -80,6 +82,8 @@ export function projectRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): 
       guard: personalAccessToken,
       reply: { status: 200, body: OneProject },
       errors: ["forbidden"],
+      paramsFrom: { project_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { a_project: {} },
       handle: async ({ principal, params }) => {
         const project = await findProject(sql, principal, params.project_id);
         await requireProjectAccess(sql, principal, project.id);
@@ -94,6 +98,8 @@ export function projectRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): 
       body: ProjectChange,
       reply: { status: 200, body: OneProject },
       errors: ["forbidden"],
+      paramsFrom: { project_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { another_name: { body: { name: "Night desk" } } },
       handle: async ({ principal, params, body }) => {
         await findProject(sql, principal, params.project_id);
         requireAdministrator(principal);
@@ -115,6 +121,8 @@ export function projectRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): 
       guard: personalAccessToken,
       reply: { status: 200, body: OneProject },
       errors: ["forbidden", "conflict"],
+      paramsFrom: { project_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { an_empty_project: {} },
       handle: async ({ principal, params }) => {
         await findProject(sql, principal, params.project_id);
         requireAdministrator(principal);

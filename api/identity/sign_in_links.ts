@@ -32,6 +32,7 @@ export function signInLinkRoutes({ sql, now }: Pick<ApiDeps, "sql" | "now">): Ro
       body: Redeem,
       reply: { status: 200, body: Redeemed },
       errors: ["gone"],
+      examples: { code_of_a_link: { body: { code: "{{sign_in_code}}" } } },
       handle: async ({ body }) => {
         const redeemed = await sql.begin((transaction) => redeem(transaction, body.code, now()));
         if (!redeemed)

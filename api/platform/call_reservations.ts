@@ -69,6 +69,11 @@ export function callReservationRoutes({
       body: Reservation,
       reply: { status: 201, body: Reserved },
       errors: ["forbidden", "gone", "too_many_requests"],
+      paramsFrom: { agent_id: { route: "POST /v1/agents/voice/agents", field: "data.id" } },
+      examples: {
+        as_the_agent_is: { body: {} },
+        a_telephone_line: { body: { audio_format: { encoding: "mulaw", sample_rate: 8000 }, client_buffer_ms: 100 } },
+      },
       handle: async ({ principal, params, body }) => {
         const formats = formatsOf(body);
         const agent = await findCallableAgent(sql, principal, params.agent_id);

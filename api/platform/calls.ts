@@ -79,6 +79,7 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
         ...timeRangeQuery("started_at"),
       },
       reply: { status: 200, body: Type.Object({ data: Type.Array(Call), pagination: Pagination }) },
+      examples: { the_longest: { query: { sort: "-duration_ms", page_size: 10 } } },
       handle: async ({ principal, query }) => {
         const page = pageOf(query);
         const bounds = timeBoundsOf(query, "started_at").map(
@@ -107,6 +108,10 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
       guard: personalAccessToken,
       reply: { status: 200, body: Type.Object({ data: CallRecord }) },
       errors: ["forbidden"],
+      paramsFrom: {
+        call_id: { route: "POST /v1/agents/voice/agents/{agent_id}/calls/websocket", field: "data.call_id" },
+      },
+      examples: { a_call: {} },
       handle: async ({ principal, params }) => {
         const call = await findCall(sql, principal, params.call_id, now());
         const [transcript, turns] = await Promise.all([
@@ -128,6 +133,16 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
       bodyOptions: { bytesMax: voiceLimits.messageBytesMax },
       reply: { status: 204 },
       errors: ["forbidden", "conflict"],
+      paramsFrom: {
+        call_id: { route: "POST /v1/agents/voice/agents/{agent_id}/calls/websocket", field: "data.call_id" },
+      },
+      examples: {
+        before_it_has_begun: {
+          body: { type: "hang_up" },
+          status: 409,
+          answer: { error: { code: "conflict", message: "Conflict" } },
+        },
+      },
       handle: async ({ principal, params, body }) => {
         messageValidators[body.type].parse(body);
         await findCall(sql, principal, params.call_id, now());

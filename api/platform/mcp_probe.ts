@@ -57,6 +57,9 @@ export function mcpProbeRoutes(deps: McpProbeDeps): Route[] {
       body: Probe,
       reply: { status: 200, body: ProbeResult },
       errors: ["forbidden", "not_found"],
+      examples: {
+        a_server: { body: { project_id: "{{project_id}}", url: "https://mcp.example/mcp" } },
+      },
       handle: async ({ principal, body }) => {
         await requireProjectFor(deps.sql, principal, body.project_id);
         return probe(deps, body, await headersOf(deps, body));

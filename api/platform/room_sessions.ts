@@ -85,6 +85,8 @@ export function roomSessionRoutes(deps: RoomSessionDeps): Route[] {
       body: RoomRequest,
       reply: { status: 201, body: RealtimeSession },
       errors: ["forbidden", "gone", "too_many_requests", "unavailable"],
+      paramsFrom: { agent_id: { route: "POST /v1/agents/voice/agents", field: "data.id" } },
+      examples: { with_a_greeting_by_name: { body: { variables: { guest: "Ms Rossi" } } } },
       handle: ({ principal, params, body }) => ofAgent(principal, params.agent_id, body),
     }),
     route({
@@ -95,6 +97,7 @@ export function roomSessionRoutes(deps: RoomSessionDeps): Route[] {
       body: SessionRequest,
       reply: { status: 201, body: RealtimeSession },
       errors: ["forbidden", "not_found", "gone", "too_many_requests", "unavailable"],
+      examples: { an_agent_that_exists: { body: { agent_id: "{{agent_id}}" } } },
       handle: async ({ principal, body }) => {
         requireOneOf(body);
         if (body.agent_id !== undefined) return ofAgent(principal, body.agent_id, body);

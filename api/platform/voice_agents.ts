@@ -65,6 +65,12 @@ const VoiceAgentChange = Type.Object(
   },
   { additionalProperties: false, description: "Absent fields stay; `config` is replaced as a whole" },
 );
+const exampleAgent = {
+  name: "Front desk",
+  description: "Says again what the caller says",
+  project_id: "{{project_id}}",
+  config: { instructions: "Be kind and brief", llm: { provider: "echo" } },
+};
 const OneVoiceAgent = Type.Object({ data: VoiceAgent });
 
 const sortColumns = ["name", "status", "created_at", "updated_at"] as const;
@@ -81,6 +87,7 @@ export function voiceAgentRoutes({ sql, now, personalAccessToken }: ApiDeps): Ro
       body: NewVoiceAgent,
       reply: { status: 201, body: OneVoiceAgent },
       errors: ["forbidden", "not_found"],
+      examples: { one_that_repeats: { body: exampleAgent } },
       handle: async ({ principal, body }) => {
         requireConfig(body.config);
         await requireProjectFor(sql, principal, body.project_id);
@@ -98,6 +105,7 @@ export function voiceAgentRoutes({ sql, now, personalAccessToken }: ApiDeps): Ro
         status: Type.Optional(oneOf(voiceAgentStatuses)),
       },
       reply: { status: 200, body: Type.Object({ data: Type.Array(VoiceAgent), pagination: Pagination }) },
+      examples: { of_a_project: { query: { project_id: "{{project_id}}", page_size: 10 } } },
       handle: async ({ principal, query }) => {
         const page = pageOf(query);
         const ofProject = query.project_id === undefined ? sql`true` : sql`project_id = ${query.project_id}`;
@@ -121,6 +129,8 @@ export function voiceAgentRoutes({ sql, now, personalAccessToken }: ApiDeps): Ro
       guard: personalAccessToken,
       reply: { status: 200, body: OneVoiceAgent },
       errors: ["forbidden"],
+      paramsFrom: { agent_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { an_agent: {} },
       handle: async ({ principal, params }) => ({ data: await findVoiceAgent(sql, principal, params.agent_id) }),
     }),
     route({
@@ -131,6 +141,8 @@ export function voiceAgentRoutes({ sql, now, personalAccessToken }: ApiDeps): Ro
       body: VoiceAgentChange,
       reply: { status: 200, body: OneVoiceAgent },
       errors: ["forbidden", "conflict"],
+      paramsFrom: { agent_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { another_name: { body: { name: "Night desk" } } },
       handle: async ({ principal, params, body }) => {
         if (body.config !== undefined) requireConfig(body.config);
         await findVoiceAgent(sql, principal, params.agent_id);
@@ -146,6 +158,8 @@ export function voiceAgentRoutes({ sql, now, personalAccessToken }: ApiDeps): Ro
       guard: personalAccessToken,
       reply: { status: 200, body: OneVoiceAgent },
       errors: ["forbidden"],
+      paramsFrom: { agent_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { an_agent: {} },
       handle: async ({ principal, params }) => {
         await findVoiceAgent(sql, principal, params.agent_id);
         const [agent] = await sql<VoiceAgent[]>`

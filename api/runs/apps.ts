@@ -84,6 +84,16 @@ export function appRoutes({ sql, now, appDomain, personalAccessToken: guard }: A
       body: NewApp,
       reply: { status: 201, body: OneApp },
       errors: ["forbidden", "not_found"],
+      examples: {
+        a_workflow_for_everybody: {
+          body: {
+            name: "Greeting",
+            project_id: "{{project_id}}",
+            workflow_id: "{{workflow_id}}",
+            access_control: { access_type: "public" },
+          },
+        },
+      },
       handle: async ({ principal, body }) => {
         await requireProjectFor(sql, principal, body.project_id);
         return { data: await insertApp({ sql, appDomain }, principal, body, now()) };
@@ -96,6 +106,7 @@ export function appRoutes({ sql, now, appDomain, personalAccessToken: guard }: A
       guard,
       query: { ...pagingQuery, project_id: Type.Optional(uuid), workflow_id: Type.Optional(uuid) },
       reply: { status: 200, body: Type.Object({ data: Type.Array(App), pagination: Pagination }) },
+      examples: { of_a_project: { query: { project_id: "{{project_id}}", sort: "name" } } },
       handle: async ({ principal, query }) => {
         const page = pageOf(query);
         const ofProject = query.project_id === undefined ? sql`true` : sql`project_id = ${query.project_id}`;
@@ -119,6 +130,8 @@ export function appRoutes({ sql, now, appDomain, personalAccessToken: guard }: A
       guard,
       reply: { status: 200, body: OneApp },
       errors: ["forbidden"],
+      paramsFrom: { app_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { an_app: {} },
       handle: async ({ principal, params }) => ({ data: await findApp({ sql, appDomain }, principal, params.app_id) }),
     }),
     route({
@@ -129,6 +142,8 @@ export function appRoutes({ sql, now, appDomain, personalAccessToken: guard }: A
       body: AppChange,
       reply: { status: 200, body: OneApp },
       errors: ["forbidden", "not_found"],
+      paramsFrom: { app_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { for_key_holders_alone: { body: { access_control: { access_type: "private" } } } },
       handle: async ({ principal, params, body }) => {
         await findApp({ sql, appDomain }, principal, params.app_id);
         return { data: await updateApp({ sql, appDomain }, principal, { ...body, id: params.app_id }, now()) };
@@ -141,6 +156,8 @@ export function appRoutes({ sql, now, appDomain, personalAccessToken: guard }: A
       guard,
       reply: { status: 200, body: OneApp },
       errors: ["forbidden", "conflict"],
+      paramsFrom: { app_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { an_app: {} },
       handle: async ({ principal, params }) => {
         await findApp({ sql, appDomain }, principal, params.app_id);
         return { data: await deleteApp({ sql, appDomain }, principal, params.app_id) };

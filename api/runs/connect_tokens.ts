@@ -27,6 +27,7 @@ export function connectTokenRoutes({ sql, now, hostedApp: guard }: RunRouteDeps)
           }),
         }),
       },
+      examples: { one_guest: { body: { user_id: "guest-17" } } },
       handle: async ({ principal: app, body }) => {
         const { secret, sha256 } = newSecret(secretPrefixes.connectToken);
         const expiresAt = new Date(now().getTime() + runLimits.connectTokenHours * 3_600_000);

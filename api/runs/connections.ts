@@ -65,6 +65,11 @@ export function connectionRoutes(deps: ConnectionDeps): Route[] {
       body: NewConnection,
       reply: { status: 201, body: OneConnection },
       errors: ["forbidden", "not_found"],
+      examples: {
+        a_model_provider: {
+          body: { name: "Models", project_id: "{{project_id}}", provider: "openai", secret: "sk-example" },
+        },
+      },
       handle: async ({ principal, body }) => {
         requirePublicUrl(body.base_url, deps);
         await requireProjectFor(sql, principal, body.project_id);
@@ -91,6 +96,7 @@ export function connectionRoutes(deps: ConnectionDeps): Route[] {
       guard,
       query: { ...pagingQuery, project_id: Type.Optional(uuid) },
       reply: { status: 200, body: Type.Object({ data: Type.Array(Connection), pagination: Pagination }) },
+      examples: { of_a_project: { query: { project_id: "{{project_id}}", sort: "name" } } },
       handle: async ({ principal, query }) => {
         const page = pageOf(query);
         const ofProject = query.project_id === undefined ? sql`true` : sql`project_id = ${query.project_id}`;
@@ -111,6 +117,8 @@ export function connectionRoutes(deps: ConnectionDeps): Route[] {
       guard,
       reply: { status: 200, body: OneConnection },
       errors: ["forbidden"],
+      paramsFrom: { connection_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { a_connection: {} },
       handle: async ({ principal, params }) => ({ data: await findConnection(sql, principal, params.connection_id) }),
     }),
     route({
@@ -121,6 +129,8 @@ export function connectionRoutes(deps: ConnectionDeps): Route[] {
       body: ConnectionChange,
       reply: { status: 200, body: OneConnection },
       errors: ["forbidden"],
+      paramsFrom: { connection_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { a_new_secret: { body: { secret: "sk-another" } } },
       handle: async ({ principal, params, body }) => {
         requirePublicUrl(body.base_url, deps);
         await findConnection(sql, principal, params.connection_id);
@@ -145,6 +155,8 @@ export function connectionRoutes(deps: ConnectionDeps): Route[] {
       guard,
       reply: { status: 200, body: OneConnection },
       errors: ["forbidden"],
+      paramsFrom: { connection_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { a_connection: {} },
       handle: async ({ principal, params }) => {
         await findConnection(sql, principal, params.connection_id);
         const [connection] = await sql<Connection[]>`

@@ -52,6 +52,12 @@ export function inputRequestRoutes({ sql, bus, now, hostedApp: guard }: RunRoute
         { additionalProperties: false },
       ),
       reply: { status: 200, body: Type.Object({ data: Run }) },
+      examples: {
+        approved: {
+          params: { run_id: "{{waiting_run_id}}" },
+          body: { responses: [{ input_request_id: "{{input_request_id}}", decision: "approve" }] },
+        },
+      },
       handle: async ({ principal: app, params, body }) => {
         await readRun(sql, app.id, params.run_id);
         await sql.begin((transaction) => answer(transaction, params.run_id, body.responses, now()));

@@ -42,6 +42,8 @@ export function invocationRoutes(deps: InvocationDeps): Route[] {
       bodyOptions: { bytesMax: runLimits.inputBytesMax + 64 * 1024 },
       reply: { status: 200, body: AnyObject },
       errors: ["forbidden", "not_found", "conflict", "too_many_requests"],
+      otherReplies: { 202: "Accepted: the result goes to the callbacks, or the run waits for somebody" },
+      examples: { later: { body: { input: { guest: "Ms Rossi" }, execution_mode: "async" } } },
       handle: async ({ principal: app, body, request }) => {
         const { input = {}, execution_mode, callbacks, session_id, user_id, metadata } = envelopeOf(body);
         if (callbacks !== undefined && execution_mode !== "async") {

@@ -66,6 +66,8 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       bodyOptions,
       reply: { status: 200, body: OneRun },
       errors: ["forbidden", "not_found", "conflict", "too_many_requests"],
+      otherReplies: { 202: "Accepted: it runs in the background, or waits for somebody" },
+      examples: { in_the_background: { body: { input: { guest: "Ms Rossi" }, background: true } } },
       handle: async ({ principal: app, body, request }) => {
         if (body.background && body.stream) {
           throw new ApiError("bad_request", { details: { stream: "Expected either background or stream" } });
@@ -94,6 +96,7 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
         user_id: Type.Optional(Type.String({ maxLength: 200, ...text })),
       },
       reply: { status: 200, body: Type.Object({ data: Type.Array(Run), pagination: Pagination }) },
+      examples: { the_newest: { query: { sort: "-created_at", page_size: 10 } } },
       handle: async ({ principal: app, query }) => {
         const page = pageOf(query);
         const { rows, totalCount } = await selectPage<Run>(sql, {
@@ -116,6 +119,8 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       summary: "Get a run",
       guard,
       reply: { status: 200, body: OneRun },
+      paramsFrom: { run_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { a_run: {} },
       handle: async ({ principal: app, params }) => ({ data: await readRun(sql, app.id, params.run_id) }),
     }),
     route({
@@ -124,7 +129,9 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       summary: "Attach to a run's event stream (SSE) after a cursor: Last-Event-ID or starting_after",
       guard,
       query: { starting_after: Type.Optional(Type.String({ maxLength: 20 })), types: Type.Optional(eventTypes) },
-      reply: { status: 200, body: Type.Unsafe<unknown>({ description: "text/event-stream" }) },
+      reply: { status: 200, body: Type.String({ description: "server-sent events" }), mediaType: "text/event-stream" },
+      paramsFrom: { run_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { after_what_was_seen: { query: { starting_after: "2" } } },
       handle: async ({ principal: app, params, query, request }) => {
         requireGateway(request, deps);
         const run = await readRun(sql, app.id, params.run_id);
@@ -154,6 +161,8 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
           pagination: Pagination,
         }),
       },
+      paramsFrom: { run_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { first_page: { query: { page_size: 50 } } },
       handle: async ({ principal: app, params, query }) => {
         const run = await readRun(sql, app.id, params.run_id);
         if ((query.starting_after ?? 0) > run.last_event_id) throw unknownEvent(run.last_event_id);
@@ -180,6 +189,8 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
         { additionalProperties: false },
       ),
       reply: { status: 200, body: OneRun },
+      paramsFrom: { run_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { no_longer_needed: { body: { reason: "The guest called instead" } } },
       handle: async ({ principal: app, params, body, request }) => {
         await readRun(sql, app.id, params.run_id);
         const canceled = await sql.begin((transaction) =>

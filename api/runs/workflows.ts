@@ -51,6 +51,16 @@ const WorkflowChange = Type.Object(
   { additionalProperties: false, description: "A definition becomes a new version; apps keep theirs" },
 );
 const NewWorkflowVersion = Type.Object({ definition: WorkflowDefinition }, { additionalProperties: false });
+/** Answers what it was asked with. */
+const exampleDefinition = {
+  schema_version: 1,
+  input: { type: "object", properties: { guest: { type: "string", required: true } } },
+  nodes: [
+    { id: "in", type: "input" },
+    { id: "out", type: "output", inputs: { welcome: "$.input.guest" } },
+  ],
+  edges: [{ from: "in", to: "out" }],
+};
 const OneWorkflow = Type.Object({ data: Workflow });
 const OneVersion = Type.Object({ data: WorkflowVersion });
 
@@ -71,6 +81,9 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
       bodyOptions,
       reply: { status: 201, body: OneWorkflow },
       errors: ["forbidden", "not_found"],
+      examples: {
+        a_greeting: { body: { name: "Greeting", project_id: "{{project_id}}", definition: exampleDefinition } },
+      },
       handle: async ({ principal, body }) => {
         requireDefinition(body.definition);
         await requireProjectFor(sql, principal, body.project_id);
@@ -85,6 +98,7 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
       guard,
       query: { ...pagingQuery, project_id: Type.Optional(uuid) },
       reply: { status: 200, body: Type.Object({ data: Type.Array(Workflow), pagination: Pagination }) },
+      examples: { of_a_project: { query: { project_id: "{{project_id}}", sort: "name" } } },
       handle: async ({ principal, query }) => {
         const page = pageOf(query);
         const ofProject = query.project_id === undefined ? sql`true` : sql`project_id = ${query.project_id}`;
@@ -105,6 +119,8 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
       guard,
       reply: { status: 200, body: OneWorkflow },
       errors: ["forbidden"],
+      paramsFrom: { workflow_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { a_workflow: {} },
       handle: async ({ principal, params }) => ({ data: await findWorkflow(sql, principal, params.workflow_id) }),
     }),
     route({
@@ -116,6 +132,8 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
       bodyOptions,
       reply: { status: 200, body: OneWorkflow },
       errors: ["forbidden"],
+      paramsFrom: { workflow_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { another_name: { body: { name: "Welcome" } } },
       handle: async ({ principal, params, body }) => {
         if (body.definition) requireDefinition(body.definition);
         const { project_id } = await findWorkflow(sql, principal, params.workflow_id);
@@ -133,6 +151,8 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
       guard,
       reply: { status: 200, body: OneWorkflow },
       errors: ["forbidden", "conflict"],
+      paramsFrom: { workflow_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { a_workflow: {} },
       handle: async ({ principal, params }) => {
         await findWorkflow(sql, principal, params.workflow_id);
         return { data: await deleteWorkflow(sql, principal, params.workflow_id) };
@@ -147,6 +167,8 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
       bodyOptions,
       reply: { status: 201, body: OneVersion },
       errors: ["forbidden"],
+      paramsFrom: { workflow_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { the_same_again: { body: { definition: exampleDefinition } } },
       handle: async ({ principal, params, body }) => {
         requireDefinition(body.definition);
         const { project_id } = await findWorkflow(sql, principal, params.workflow_id);
@@ -165,6 +187,8 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
       query: { page: pagingQuery.page, page_size: pagingQuery.page_size },
       reply: { status: 200, body: Type.Object({ data: Type.Array(WorkflowVersion), pagination: Pagination }) },
       errors: ["forbidden"],
+      paramsFrom: { workflow_id: { route: `POST ${path}`, field: "data.id" } },
+      examples: { newest_first: { query: { page: 1, page_size: 10 } } },
       handle: async ({ principal, params, query }) => {
         await findWorkflow(sql, principal, params.workflow_id);
         const page = pageOf(query);
@@ -185,6 +209,11 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
       guard,
       reply: { status: 200, body: OneVersion },
       errors: ["forbidden"],
+      paramsFrom: {
+        workflow_id: { route: `POST ${path}`, field: "data.id" },
+        version_id: { route: `POST ${path}`, field: "data.latest_version_id" },
+      },
+      examples: { the_newest: {} },
       handle: async ({ principal, params }) => {
         await findWorkflow(sql, principal, params.workflow_id);
         const [version] = await sql<WorkflowVersion[]>`
