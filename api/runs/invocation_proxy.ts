@@ -25,7 +25,9 @@ export async function forwardInvocation(deps: InvocationProxyDeps, request: Requ
   const caller = await deps.personalAccessToken.check(request);
   if (!isUuid(appId)) throw new ApiError("not_found");
   await findApp(deps, caller, appId);
-  const inner = new Request(new URL(path + url.search, url), request);
+  const target = new URL(url);
+  target.pathname = path;
+  const inner = new Request(target, request);
   deps.hostedApp.admit(inner, appId);
   return deps.appService(inner);
 }

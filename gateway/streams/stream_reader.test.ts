@@ -44,6 +44,7 @@ class ScriptedConnection implements ResponseStream {
   }
 }
 
+const lifeMs = 3_600_000;
 const runId = "00000000-0000-4000-8000-000000000000";
 const eventsOf = (sizes: readonly number[]): LoggedEvent[] =>
   sizes.map((size, i) => ({
@@ -73,7 +74,7 @@ function openReader(events: readonly LoggedEvent[], pageEvents = 3) {
     stream: connection,
     cursor: 0,
     types: [],
-    endsAtMs: Number.POSITIVE_INFINITY,
+    endsAtMs: performance.now() + lifeMs,
     onEnd: (end) => ends.push(end),
     onError: (error) => assert.fail(String(error)),
   });
@@ -129,6 +130,21 @@ describe("a reader of a run's stream", () => {
     reader.tick(performance.now() + 1000);
     reader.leave("drain");
     assert.equal(connection.text, before);
+    assert.ok(connection.isEnded);
+    assert.deepEqual(ends, [{ completed: false }]);
+    await feed.close();
+  });
+
+  it("says that it lives while nothing happens, and sends its client round at the end of its time", async () => {
+    const { feed, connection, reader, ends } = openReader([]);
+    connection.drain(10);
+    const nowMs = performance.now();
+    reader.tick(nowMs + (runLimits.heartbeatS - 1) * 1000);
+    assert.equal(connection.text, "");
+    reader.tick(nowMs + (runLimits.heartbeatS + 1) * 1000);
+    assert.equal(connection.text, ": heartbeat\n\n");
+    reader.tick(nowMs + lifeMs + 1000);
+    assert.match(connection.text, /retry: 500\n\nevent: stream\.closing\ndata: \{"reason":"max_age"\}\n\n$/);
     assert.ok(connection.isEnded);
     assert.deepEqual(ends, [{ completed: false }]);
     await feed.close();
