@@ -77,6 +77,10 @@ export function liabilityRoutes({
       guard,
       query,
       reply: { status: 200, body: Liability },
+      examples: {
+        of_one_quarter: { query: { from: "2026-04-01", to: "2026-06-30" } },
+        by_month_of_change: { query: { period: "month", date_anchor: "recorded", kind: "accommodation" } },
+      },
       handle: async ({ principal, query, request }) => {
         for (const field of ["from", "to"] as const) {
           const day = query[field];

@@ -16,7 +16,7 @@ import { refuseWhenFrozen } from "../invoices/live_invoice.ts";
 import type { PlaceRules } from "../rules/ruleset.ts";
 import { changeBooking, changing, type NewChange } from "./booking_change.ts";
 import { requireOpen, stateAfterAdjusting } from "./booking_lifecycle.ts";
-import { type BookingRow, bookingReply, lockBooking } from "./booking_record.ts";
+import { type BookingRow, bookingReply, fromCreation, lockBooking } from "./booking_record.ts";
 import { ChangedBooking, Reason } from "./booking_void.ts";
 import type { BookingDeps } from "./bookings.ts";
 import { adjustedRequest, type StayChanges } from "./stay_changes.ts";
@@ -45,6 +45,16 @@ export function bookingAdjustmentRoute(deps: BookingDeps): Route {
     bodyOptions: { parse: parseExactJson },
     reply: { status: 200, body: ChangedBooking },
     errors: ["bad_request", "conflict"],
+    paramsFrom: fromCreation,
+    examples: {
+      one_night_more: { body: { nights: 4, reason: "Stays on" } },
+      another_price_for_three: { body: { calculation: { nightly_rate: "140.00", number_of_guests: 3 } } },
+      in_another_currency: {
+        body: { currency: "USD" },
+        status: 400,
+        answer: { detail: "currency mismatch: the booking is in EUR, the change in USD" },
+      },
+    },
     handle: ({ principal, params, body }) => {
       const { changes, under } = changesIn(body);
       return changing(sql, async (tx) => {

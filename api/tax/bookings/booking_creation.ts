@@ -37,6 +37,17 @@ const NewBooking = Type.Object({
 });
 type NewBooking = Static<typeof NewBooking>;
 
+const romanStay = {
+  jurisdiction_code: "IT-RM-ROM",
+  stay_date: "2026-05-10",
+  nights: 3,
+  nightly_rate: "150.00",
+  currency: "EUR",
+  number_of_guests: 2,
+  property_type: "hotel",
+  star_rating: 4,
+};
+
 export function bookingCreationRoute(deps: BookingDeps): Route {
   return route({
     method: "POST",
@@ -47,7 +58,30 @@ export function bookingCreationRoute(deps: BookingDeps): Route {
     body: NewBooking,
     bodyOptions: { parse: parseExactJson },
     reply: { status: 201, body: BookingReply },
-    errors: ["bad_request", "not_found", "conflict"],
+    otherReplies: { 200: "The booking that the key made before, as it is now" },
+    errors: ["bad_request", "conflict"],
+    examples: {
+      three_nights_in_rome: { body: { external_reference: "PMS-1042", calculation: romanStay } },
+      safe_to_send_again: { body: { idempotency_key: "pms-1042-1", calculation: romanStay } },
+      departure_that_does_not_fit: {
+        body: { calculation: { ...romanStay, checkout_date: "2026-05-12" } },
+        status: 422,
+        answer: {
+          detail: [
+            {
+              type: "value_error",
+              loc: ["body", "calculation", "checkout_date"],
+              msg: "Expected stay_date plus nights, 2026-05-13",
+            },
+          ],
+        },
+      },
+      unknown_place: {
+        body: { calculation: { ...romanStay, jurisdiction_code: "XX" } },
+        status: 400,
+        answer: { detail: "unknown jurisdiction: XX" },
+      },
+    },
     handle: async ({ principal, body }) => {
       const { booking, isReplay } = await book(deps, principal, body);
       return isReplay ? replayed(bookingReply(booking)) : bookingReply(booking);

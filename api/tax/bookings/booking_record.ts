@@ -74,6 +74,9 @@ function found([row]: readonly BookingRow[]): BookingRow {
   return row;
 }
 
+/** Where the id in a path comes from, for the examples of the routes. */
+export const fromCreation = { booking_id: { route: "POST /v1/bookings", field: "id" } };
+
 const summaryFields = {
   id: Type.String({ format: "uuid" }),
   state: oneOf(bookingStates),

@@ -16,7 +16,7 @@ import { refuseWhenFrozen } from "../invoices/live_invoice.ts";
 import { changeBooking, changing, type NewChange } from "./booking_change.ts";
 import { IdempotencyKey, keyReused, replayed } from "./booking_creation.ts";
 import { requireOpen } from "./booking_lifecycle.ts";
-import { type BookingRow, bookingReply, findBooking, lockBooking } from "./booking_record.ts";
+import { type BookingRow, bookingReply, findBooking, fromCreation, lockBooking } from "./booking_record.ts";
 import { ChangedBooking, Reason } from "./booking_void.ts";
 import type { BookingDeps } from "./bookings.ts";
 import { afterRefund, RefundProblem } from "./refund_terms.ts";
@@ -63,6 +63,22 @@ export function bookingRefundRoute(deps: BookingDeps): Route {
     bodyOptions: { parse: parseExactJson },
     reply: { status: 200, body: RefundedBooking },
     errors: ["bad_request", "conflict"],
+    paramsFrom: fromCreation,
+    examples: {
+      all: { body: { reason: "The road was closed" } },
+      one_night_back: { body: { refund_idempotency_key: "pms-1042-r1", nights: 1, reason: "Left a day early" } },
+      an_amount: { body: { amount: "50.00", currency: "EUR" } },
+      in_another_currency: {
+        body: { amount: "10.00", currency: "USD" },
+        status: 400,
+        answer: { detail: "currency mismatch: the booking is in EUR, the refund in USD" },
+      },
+      more_nights_than_booked: {
+        body: { nights: 9 },
+        status: 400,
+        answer: { detail: "Cannot refund 9 nights: 3 are left" },
+      },
+    },
     handle: async ({ principal, params, body }) => {
       if (body.nights !== undefined && body.amount !== undefined) {
         throw invalidRequest("body", "amount", "Expected either nights or amount");

@@ -4,7 +4,7 @@ import { type Route, route } from "#http/route.ts";
 import { refuseWhenFrozen } from "../invoices/live_invoice.ts";
 import { changeBooking, changing } from "./booking_change.ts";
 import { requireOpen } from "./booking_lifecycle.ts";
-import { BookingReply, bookingReply, lockBooking } from "./booking_record.ts";
+import { BookingReply, bookingReply, fromCreation, lockBooking } from "./booking_record.ts";
 import type { BookingDeps } from "./bookings.ts";
 import { nothingDue, TaxDelta, taxDelta } from "./tax_delta.ts";
 
@@ -25,6 +25,8 @@ export function bookingVoidRoute({ sql, guard, record, now }: BookingDeps): Rout
     body: Type.Object({ reason: Type.Optional(Reason) }),
     reply: { status: 200, body: ChangedBooking },
     errors: ["conflict"],
+    paramsFrom: fromCreation,
+    examples: { entered_twice: { body: { reason: "Entered twice" } } },
     handle: ({ principal, params, body }) =>
       changing(sql, async (tx) => {
         const booking = await lockBooking(tx, principal, params.booking_id);

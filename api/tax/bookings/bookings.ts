@@ -22,6 +22,7 @@ import {
   bookingReply,
   bookingSummary,
   findBooking,
+  fromCreation,
   summaryColumns,
 } from "./booking_record.ts";
 import { bookingRefundRoute } from "./booking_refund.ts";
@@ -71,6 +72,12 @@ export function bookingRoutes(deps: BookingDeps): Route[] {
       },
       reply: { status: 200, body: BookingPage },
       errors: ["bad_request"],
+      examples: {
+        newest: { query: { limit: 20 } },
+        by_reference: { query: { external_reference: "PMS-1042", state: "confirmed" } },
+        of_guests_who_arrive_in_may: { query: { stay_from: "2026-05-01", stay_to: "2026-05-31" } },
+        made_this_year: { query: { "created_at:gte": "2026-01-01T00:00:00Z" } },
+      },
       handle: async ({ principal, query }) => {
         const { state, external_reference: reference, stay_from: from, stay_to: to, cursor, limit = 50 } = query;
         requireDates({ stay_from: from, stay_to: to });
@@ -98,6 +105,8 @@ export function bookingRoutes(deps: BookingDeps): Route[] {
       summary: "Get a booking with its result and its changes",
       guard,
       reply: { status: 200, body: BookingWithChanges },
+      paramsFrom: fromCreation,
+      examples: { a_booking: {} },
       handle: async ({ principal, params }) => {
         const booking = await findBooking(sql, principal, params.booking_id);
         return { ...bookingReply(booking), changes: await changesOf(sql, booking.id) };
