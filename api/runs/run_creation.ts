@@ -10,7 +10,7 @@ import { type AnySql, json, oneRow, type Sql } from "#store/sql.ts";
 import type { HostedApp } from "./hosted_app.ts";
 import { type CanceledRuns, cancelRuns } from "./run_cancel.ts";
 import { publishCanceled, publishEvents } from "./run_news.ts";
-import { enqueueRuns } from "./run_queue.ts";
+import { runJob } from "./run_queue.ts";
 import { compileSchemaNode } from "./schema_node.ts";
 
 export interface NewRun {
@@ -43,25 +43,38 @@ export async function createRun(
 ): Promise<{ id: string; created: boolean; firstEvent: RunEvent | undefined }> {
   requireInput(app, run.input);
   const hash = run.idempotencyKey === undefined ? undefined : hashOf(run);
-  const { id, event, canceled } = await deps.sql.begin(async (transaction) => {
-    // Creations with one key, or of one session, follow each other; those of one app do where its queue is nearly full.
-    if (run.idempotencyKey !== undefined) await lock(transaction, `${app.id}:key:${run.idempotencyKey}`);
-    if (run.sessionId !== undefined) await lock(transaction, `${app.id}:session:${run.sessionId}`);
-    if (run.idempotencyKey !== undefined) {
-      const before = await findRepeated(transaction, app, run.idempotencyKey, deps.now());
-      if (before && before.idempotency_hash !== hash) {
-        throw new ApiError("conflict", { details: { "Idempotency-Key": "Expected a new key for another body" } });
-      }
-      if (before) return { id: before.id, event: undefined, canceled: undefined };
-    }
-    await requirePlace(transaction, app);
-    const followed = await followSession(transaction, app, run, deps.now());
-    const first = await insertRun(transaction, app, run, hash, deps.now());
-    return { id: first.run_id, event: first, canceled: followed };
-  });
+  const { id, event, canceled } = standsAlone(app, run)
+    ? await insertAlone(deps, app, run)
+    : await deps.sql.begin(async (transaction) => {
+        // Creations with one key, or of one session, follow each other; those of one app do where its queue is nearly full.
+        if (run.idempotencyKey !== undefined) await lock(transaction, `${app.id}:key:${run.idempotencyKey}`);
+        if (run.sessionId !== undefined) await lock(transaction, `${app.id}:session:${run.sessionId}`);
+        if (run.idempotencyKey !== undefined) {
+          const before = await findRepeated(transaction, app, run.idempotencyKey, deps.now());
+          if (before && before.idempotency_hash !== hash) {
+            throw new ApiError("conflict", { details: { "Idempotency-Key": "Expected a new key for another body" } });
+          }
+          if (before) return { id: before.id, event: undefined, canceled: undefined };
+        }
+        await requirePlace(transaction, app);
+        const followed = await followSession(transaction, app, run, deps.now());
+        const first = await insertRun(transaction, app, run, hash, deps.now());
+        return { id: first.run_id, event: first, canceled: followed };
+      });
   if (event) publishEvents(deps.bus, [event]);
   if (canceled) publishCanceled(deps.bus, canceled);
   return { id, created: event !== undefined, firstEvent: event };
+}
+
+/** Nothing else is to hold of it than that it is there: one statement makes it, without a transaction around it. */
+function standsAlone(app: HostedApp, { idempotencyKey, sessionId, callbacks }: NewRun): boolean {
+  const isRoomy = app.policy.max_queued_runs > roomyPlaces && (roomyUntilMs.get(app.id) ?? 0) > performance.now();
+  return isRoomy && idempotencyKey === undefined && sessionId === undefined && (callbacks ?? []).length === 0;
+}
+
+async function insertAlone({ sql, now }: RunCreationDeps, app: HostedApp, run: NewRun) {
+  const event = await insertRun(sql, app, run, undefined, now());
+  return { id: event.run_id, event, canceled: undefined };
 }
 
 /** Compiled once for each version; versions never change. */
@@ -121,8 +134,20 @@ async function lock(sql: AnySql, name: string): Promise<void> {
 /** Creations that may be under way at once, in all processes: with fewer places left they are counted one by one. */
 const creationsAtOnce = 200;
 
+/** An app that has this many places left cannot be full before `roomyMs` have gone by, whoever creates runs. */
+const roomyPlaces = 10 * creationsAtOnce;
+const roomyMs = 250;
+const roomyAppsMax = 1000;
+/** Apps that were counted not long ago, with when they are to be counted again. */
+const roomyUntilMs = new Map<string, number>();
+
 async function requirePlace(sql: AnySql, app: HostedApp): Promise<void> {
-  if ((await freePlaces(sql, app)) > creationsAtOnce) return;
+  const free = await freePlaces(sql, app);
+  if (free > roomyPlaces) {
+    roomyUntilMs.set(app.id, performance.now() + roomyMs);
+    if (roomyUntilMs.size > roomyAppsMax) roomyUntilMs.delete(roomyUntilMs.keys().next().value ?? "");
+  }
+  if (free > creationsAtOnce) return;
   // A lock for everybody would let one commit after the other happen, each with its own wait for the disk.
   await lock(sql, `${app.id}:create`);
   if ((await freePlaces(sql, app)) > 0) return;
@@ -162,15 +187,6 @@ async function insertRun(
 ): Promise<RunEvent> {
   const id = crypto.randomUUID();
   const traceId = crypto.randomUUID();
-  const inserted = sql`
-    insert into run
-      (id, organization_id, project_id, app_id, workflow_version_id, status, origin, input, metadata, session_id, user_id,
-       trace_id, idempotency_key, idempotency_hash, timeout_s, created_at, last_event_id)
-    values
-      (${id}, ${app.organizationId}, ${app.projectId}, ${app.id}, ${app.workflowVersionId}, 'pending', ${run.origin},
-       ${json(sql, run.input)}, ${json(sql, run.metadata ?? {})}, ${run.sessionId ?? null}, ${run.userId ?? null},
-       ${traceId}, ${run.idempotencyKey ?? null}, ${hash ?? null},
-       ${Math.min(run.timeoutS ?? app.policy.run_timeout_s, app.policy.run_timeout_s)}, ${now}, 1)`;
   const event: RunEvent = {
     id: 1,
     type: "run.created",
@@ -186,9 +202,21 @@ async function insertRun(
       trace_id: traceId,
     },
   };
-  const logged = sql`
-    insert into run_event (run_id, id, type, body, created_at)
-    values (${id}, 1, ${event.type}, ${JSON.stringify(event)}, ${now})`;
+  const inserted = sql`
+    with created as (
+      insert into run
+        (id, organization_id, project_id, app_id, workflow_version_id, status, origin, input, metadata, session_id, user_id,
+         trace_id, idempotency_key, idempotency_hash, timeout_s, created_at, last_event_id)
+      values
+        (${id}, ${app.organizationId}, ${app.projectId}, ${app.id}, ${app.workflowVersionId}, 'pending', ${run.origin},
+         ${json(sql, run.input)}, ${json(sql, run.metadata ?? {})}, ${run.sessionId ?? null}, ${run.userId ?? null},
+         ${traceId}, ${run.idempotencyKey ?? null}, ${hash ?? null},
+         ${Math.min(run.timeoutS ?? app.policy.run_timeout_s, app.policy.run_timeout_s)}, ${now}, 1)
+      returning id, generation),
+    logged as (
+      insert into run_event (run_id, id, type, body, created_at)
+      values (${id}, 1, ${event.type}, ${JSON.stringify(event)}, ${now}))
+    select ${runJob(sql)} from created`;
   const callbacks = (run.callbacks ?? []).map((callback, position) => {
     const metadata = callback.metadata === null ? null : json(sql, callback.metadata);
     return sql`
@@ -196,6 +224,6 @@ async function insertRun(
       values (${id}, ${position}, ${callback.url}, ${callback.tokenEncrypted}, ${metadata})`;
   });
   // One connection, one after the other, but without a wait for each answer.
-  await Promise.all([inserted, logged, ...callbacks, enqueueRuns(sql, [{ id, generation: 0 }])]);
+  await Promise.all([inserted, ...callbacks]);
   return event;
 }

@@ -18,10 +18,15 @@ export interface RunControl {
 export async function enqueueRuns(sql: AnySql, runs: readonly { id: string; generation: number }[]): Promise<void> {
   if (runs.length === 0) return;
   await sql`
-    select graphile_worker.add_job(
-      ${executeRunTask}, json_build_object('run_id', id), job_key := 'run:' || id || ':' || generation, max_attempts := 3)
+    select ${runJob(sql)}
     from unnest(${runs.map(({ id }) => id)}::uuid[], ${runs.map(({ generation }) => generation)}::integer[])
       as run (id, generation)`;
+}
+
+/** Adds the job of a row with `id` and `generation`, as a column of a `select`. */
+export function runJob(sql: AnySql): Fragment {
+  return sql`graphile_worker.add_job(
+    ${executeRunTask}, json_build_object('run_id', id), job_key := 'run:' || id || ':' || generation, max_attempts := 3)`;
 }
 
 /** Of these runs, those that wait although somebody has answered: the answer came while they were being parked. */
