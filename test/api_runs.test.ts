@@ -5,50 +5,17 @@ import { startWorker } from "#api/worker.ts";
 import { gatewayHeader, type RunEventPage, type StreamGrant } from "#contracts/internal_runs.ts";
 import type { RunEvent } from "#contracts/run_event.ts";
 import { silentLogger } from "#http/logger.ts";
-import { type Answer, type ApiHarness, internalSecret, openApiHarness, workerMail } from "./api_harness.ts";
-
-const input = { id: "in", type: "input" };
-const ask = {
-  id: "ask",
-  type: "llm",
-  config: { model: "echo", messages: [{ role: "user", template: "{{q}}" }] },
-  inputs: { q: "$.input.question" },
-};
-const approval = {
-  id: "ok",
-  type: "approval",
-  config: { prompt: "Send it?", editable_params: ["text"] },
-  inputs: { text: "$.nodes.ask.output.text", to: "guest" },
-};
-const question = { type: "object", properties: { question: { type: "string", required: true } } };
-
-const answering = {
-  schema_version: 1,
-  input: question,
-  nodes: [input, ask, { id: "out", type: "output", inputs: { answer: "$.nodes.ask.output.text" } }],
-  edges: [
-    { from: "in", to: "ask" },
-    { from: "ask", to: "out" },
-  ],
-};
-const approving = {
-  schema_version: 1,
-  input: question,
-  nodes: [input, ask, approval, { id: "out", type: "output", inputs: { sent: "$.nodes.ok.output.params.text" } }],
-  edges: [
-    { from: "in", to: "ask" },
-    { from: "ask", to: "ok" },
-    { from: "ok", to: "out", handle: "approved" },
-  ],
-};
+import { type ApiHarness, internalSecret, openApiHarness, workerMail } from "./api_harness.ts";
+import { type AppClient, answering, approving, openAppClient } from "./app_client.ts";
 
 describe("apps and their runs", () => {
   let api: ApiHarness;
   let worker: { close(): Promise<void> };
-  let key = "";
+  let client: AppClient;
 
   before(async () => {
     api = await openApiHarness();
+    client = await openAppClient(api);
     const config = {
       bindAddress: "127.0.0.1",
       workerPort: 0,
@@ -58,58 +25,16 @@ describe("apps and their runs", () => {
       ...workerMail,
     };
     worker = await startWorker({ config, sql: api.sql, bus: api.bus, logger: silentLogger });
-    const created = await manage("POST", "/v1/access-keys", { name: "test", project_id: api.projectId });
-    key = created.body.data.secret;
   });
   after(async () => {
     await worker.close();
     await api.close();
   });
 
-  const manage = (method: string, path: string, body?: unknown) =>
-    api.call(method, path, { token: api.owner.token, body });
-
-  async function deploy(
-    definition: unknown,
-    change: object = {},
-  ): Promise<{ id: string; host: string; workflowId: string }> {
-    const workflow = await manage("POST", "/v1/workflows", { name: "Desk", project_id: api.projectId, definition });
-    assert.equal(workflow.status, 201, JSON.stringify(workflow.body));
-    const workflow_id = workflow.body.data.id;
-    const app = await manage("POST", "/v1/apps", {
-      name: "Front désk",
-      project_id: api.projectId,
-      workflow_id,
-      ...change,
-    });
-    assert.equal(app.status, 201, JSON.stringify(app.body));
-    return { id: app.body.data.id, host: app.body.data.hostname, workflowId: workflow_id };
-  }
-
-  /** A request to the app's own host. */
-  async function call(
-    host: string,
-    method: string,
-    path: string,
-    options: { body?: unknown; token?: string; headers?: Record<string, string> } = {},
-  ): Promise<Answer> {
-    const { body, token = key, headers } = options;
-    const response = await api.app.fetch(
-      new Request(`http://${host}:8080${path}`, {
-        method,
-        headers: { host: `${host}:8080`, ...(token && { authorization: `Bearer ${token}` }), ...headers },
-        ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
-      }),
-    );
-    const text = await response.text();
-    const isJson = response.headers.get("content-type")?.includes("json");
-    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
-  }
-
   it("runs a workflow and answers when it is over", async () => {
-    const { host, id } = await deploy(answering);
+    const { host, id } = await client.deploy(answering);
     assert.match(host, /^front-desk-[a-z0-9]{6}\.apps\.test$/);
-    const { status, body } = await call(host, "POST", "/v1/runs", {
+    const { status, body } = await client.call(host, "POST", "/v1/runs", {
       body: { input: { question: "Late check-out?" }, session_id: "s1" },
     });
     assert.equal(status, 200, JSON.stringify(body));
@@ -125,7 +50,7 @@ describe("apps and their runs", () => {
       },
     );
     assert.ok(usage.total_tokens > 0);
-    const events = await call(host, "GET", `/v1/runs/${body.data.id}/events?page_size=100`);
+    const events = await client.call(host, "GET", `/v1/runs/${body.data.id}/events?page_size=100`);
     const ids = events.body.data.map((event: RunEvent) => event.id);
     assert.deepEqual(
       ids,
@@ -137,21 +62,21 @@ describe("apps and their runs", () => {
   });
 
   it("refuses inputs that do not fit, naming the field", async () => {
-    const { host } = await deploy(answering);
-    const { status, body } = await call(host, "POST", "/v1/runs", { body: { input: {} } });
+    const { host } = await client.deploy(answering);
+    const { status, body } = await client.call(host, "POST", "/v1/runs", { body: { input: {} } });
     assert.equal(status, 400);
     assert.equal(body.error.details["input.question"], "Expected a value: the field is required");
   });
 
   it("waits for an approval without a worker, takes one of two racing answers and goes on with it", async () => {
-    const { host } = await deploy(approving);
-    const started = await call(host, "POST", "/v1/runs", { body: { input: { question: "Dear guest" } } });
+    const { host } = await client.deploy(approving);
+    const started = await client.call(host, "POST", "/v1/runs", { body: { input: { question: "Dear guest" } } });
     assert.equal(started.status, 202);
     const { id, status, input_requests } = started.body.data;
     assert.equal(status, "awaiting_input");
     assert.deepEqual(input_requests[0].params, { text: "Dear guest", to: "guest" });
     const answer = (change: object) =>
-      call(host, "POST", `/v1/runs/${id}/resume`, {
+      client.call(host, "POST", `/v1/runs/${id}/resume`, {
         body: { responses: [{ input_request_id: input_requests[0].id, decision: "approve", ...change }] },
       });
     const fixed = await answer({ params: { to: "everybody" } });
@@ -160,26 +85,16 @@ describe("apps and their runs", () => {
     const racing = await Promise.all([answer({ params: { text: "A" } }), answer({ params: { text: "B" } })]);
     assert.deepEqual(racing.map((one) => one.status).sort(), [200, 400]);
     const winner = racing[0]?.status === 200 ? "A" : "B";
-    const done = await until(host, id, "succeeded");
+    const done = await client.until(host, id, "succeeded");
     assert.deepEqual(done.output, { sent: winner });
     assert.equal((await answer({ params: { text: winner } })).status, 200);
     assert.equal((await answer({ decision: "reject" })).status, 400);
   });
 
-  /** Polls the run as a client does. */
-  async function until(host: string, id: string, status: string) {
-    for (let tries = 0; tries < 300; tries += 1) {
-      const { body } = await call(host, "GET", `/v1/runs/${id}`);
-      if (body.data.status === status) return body.data;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    return assert.fail(`the run did not become ${status}`);
-  }
-
   it("creates one run for one Idempotency-Key, however many ask at once", async () => {
-    const { host } = await deploy(answering);
+    const { host } = await client.deploy(answering);
     const post = (question: string) =>
-      call(host, "POST", "/v1/runs", {
+      client.call(host, "POST", "/v1/runs", {
         body: { input: { question }, background: true },
         headers: { "idempotency-key": "k1" },
       });
@@ -187,36 +102,38 @@ describe("apps and their runs", () => {
     assert.ok(answers.every(({ status }) => status === 202));
     assert.equal(new Set(answers.map(({ body }) => body.data.id)).size, 1);
     assert.equal((await post("other")).status, 409);
-    assert.equal((await call(host, "GET", "/v1/runs")).body.pagination.total_count, 1);
+    assert.equal((await client.call(host, "GET", "/v1/runs")).body.pagination.total_count, 1);
   });
 
   it("cancels a waiting run at once, and twice alike", async () => {
-    const { host } = await deploy(approving);
-    const { body } = await call(host, "POST", "/v1/runs", { body: { input: { question: "?" } } });
+    const { host } = await client.deploy(approving);
+    const { body } = await client.call(host, "POST", "/v1/runs", { body: { input: { question: "?" } } });
     const path = `/v1/runs/${body.data.id}/cancel`;
     const [first, second] = [
-      await call(host, "POST", path, { body: { reason: "no" } }),
-      await call(host, "POST", path, { body: {} }),
+      await client.call(host, "POST", path, { body: { reason: "no" } }),
+      await client.call(host, "POST", path, { body: {} }),
     ];
     assert.deepEqual([first.body.data.status, second.body.data.status], ["canceled", "canceled"]);
     assert.equal(first.body.data.last_event_id, second.body.data.last_event_id);
   });
 
   it("is one function at its root: envelope or plain fields, and async with 202", async () => {
-    const { host } = await deploy(answering);
-    const plain = await call(host, "POST", "/", { body: { question: "plain" } });
+    const { host } = await client.deploy(answering);
+    const plain = await client.call(host, "POST", "/", { body: { question: "plain" } });
     assert.deepEqual([plain.status, plain.body], [200, { answer: "plain" }]);
-    const wrapped = await call(host, "POST", "/", { body: { input: { question: "wrapped" } } });
+    const wrapped = await client.call(host, "POST", "/", { body: { input: { question: "wrapped" } } });
     assert.deepEqual([wrapped.status, wrapped.body], [200, { answer: "wrapped" }]);
-    const accepted = await call(host, "POST", "/", { body: { input: { question: "later" }, execution_mode: "async" } });
+    const accepted = await client.call(host, "POST", "/", {
+      body: { input: { question: "later" }, execution_mode: "async" },
+    });
     assert.deepEqual([accepted.status, accepted.body.status], [202, "accepted"]);
-    assert.deepEqual((await until(host, accepted.body.id, "succeeded")).output, { answer: "later" });
-    const misplaced = await call(host, "POST", "/", {
+    assert.deepEqual((await client.until(host, accepted.body.id, "succeeded")).output, { answer: "later" });
+    const misplaced = await client.call(host, "POST", "/", {
       body: { input: { question: "x" }, callbacks: [{ url: "https://example.com" }] },
     });
     assert.equal(misplaced.status, 400);
     const callbacks = [{ url: "https://127.0.0.1/hook" }, { url: "http://example.com" }];
-    const inside = await call(host, "POST", "/", {
+    const inside = await client.call(host, "POST", "/", {
       body: { input: { question: "x" }, execution_mode: "async", callbacks },
     });
     assert.equal(inside.status, 400);
@@ -224,18 +141,21 @@ describe("apps and their runs", () => {
   });
 
   it("hands streams to the gateway only, with the cursor checked", async () => {
-    const { host } = await deploy(answering);
+    const { host } = await client.deploy(answering);
     const headers = { [gatewayHeader]: internalSecret };
     assert.equal(
-      (await call(host, "POST", "/v1/runs", { body: { input: { question: "x" }, stream: true } })).status,
+      (await client.call(host, "POST", "/v1/runs", { body: { input: { question: "x" }, stream: true } })).status,
       400,
     );
-    const granted = await call(host, "POST", "/v1/runs", { body: { input: { question: "x" }, stream: true }, headers });
+    const granted = await client.call(host, "POST", "/v1/runs", {
+      body: { input: { question: "x" }, stream: true },
+      headers,
+    });
     const { run_id, after: from } = granted.body as StreamGrant;
     assert.equal(from, 0);
-    const run = await until(host, run_id, "succeeded");
+    const run = await client.until(host, run_id, "succeeded");
     const stream = (query: string, cursor?: string) =>
-      call(host, "GET", `/v1/runs/${run_id}/stream${query}`, {
+      client.call(host, "GET", `/v1/runs/${run_id}/stream${query}`, {
         headers: { ...headers, ...(cursor && { "last-event-id": cursor }) },
       });
     assert.equal((await stream("?starting_after=2", "3")).body.after, 3);
@@ -252,12 +172,12 @@ describe("apps and their runs", () => {
   });
 
   it("opens to keys of its project or organization, and to nobody else", async () => {
-    const { host, id } = await deploy(answering);
-    const other = await manage("POST", "/v1/projects", { name: "Other" });
-    const otherKey = await manage("POST", "/v1/access-keys", { name: "o", project_id: other.body.data.id });
-    const organizationKey = await manage("POST", "/v1/access-keys", { name: "org" });
+    const { host, id } = await client.deploy(answering);
+    const other = await client.manage("POST", "/v1/projects", { name: "Other" });
+    const otherKey = await client.manage("POST", "/v1/access-keys", { name: "o", project_id: other.body.data.id });
+    const organizationKey = await client.manage("POST", "/v1/access-keys", { name: "org" });
     const strangersKey = await api.call("POST", "/v1/access-keys", { token: api.stranger.token, body: { name: "s" } });
-    const statusWith = async (token: string) => (await call(host, "GET", "/v1/runs", { token })).status;
+    const statusWith = async (token: string) => (await client.call(host, "GET", "/v1/runs", { token })).status;
     assert.deepEqual(
       await Promise.all(
         [
@@ -271,10 +191,10 @@ describe("apps and their runs", () => {
       ),
       [401, 401, 401, 404, 403, 200],
     );
-    await manage("DELETE", `/v1/access-keys/${organizationKey.body.data.id}`);
+    await client.manage("DELETE", `/v1/access-keys/${organizationKey.body.data.id}`);
     assert.equal(await statusWith(organizationKey.body.data.secret), 401);
-    assert.equal((await call("nobody.apps.test", "GET", "/v1/runs")).status, 404);
-    await manage("PATCH", `/v1/apps/${id}`, {
+    assert.equal((await client.call("nobody.apps.test", "GET", "/v1/runs")).status, 404);
+    await client.manage("PATCH", `/v1/apps/${id}`, {
       access_control: { access_type: "public" },
       policy: { public_requests_per_minute: 2 },
     });
@@ -282,48 +202,48 @@ describe("apps and their runs", () => {
   });
 
   it("keeps a run from the keys of another app", async () => {
-    const one = await deploy(answering);
-    const two = await deploy(answering);
-    const { body } = await call(one.host, "POST", "/v1/runs", { body: { input: { question: "x" } } });
-    assert.equal((await call(two.host, "GET", `/v1/runs/${body.data.id}`)).status, 404);
-    assert.equal((await call(two.host, "POST", `/v1/runs/${body.data.id}/cancel`, { body: {} })).status, 404);
+    const one = await client.deploy(answering);
+    const two = await client.deploy(answering);
+    const { body } = await client.call(one.host, "POST", "/v1/runs", { body: { input: { question: "x" } } });
+    assert.equal((await client.call(two.host, "GET", `/v1/runs/${body.data.id}`)).status, 404);
+    assert.equal((await client.call(two.host, "POST", `/v1/runs/${body.data.id}/cancel`, { body: {} })).status, 404);
   });
 
   it("is reached through the management API by any method", async () => {
-    const { id } = await deploy(answering);
-    const invoked = await manage("POST", `/v1/apps/${id}/invoke`, { question: "through" });
+    const { id } = await client.deploy(answering);
+    const invoked = await client.manage("POST", `/v1/apps/${id}/invoke`, { question: "through" });
     assert.deepEqual([invoked.status, invoked.body], [200, { answer: "through" }]);
-    assert.equal((await manage("GET", `/v1/apps/${id}/invoke/v1/runs`)).body.pagination.total_count, 1);
+    assert.equal((await client.manage("GET", `/v1/apps/${id}/invoke/v1/runs`)).body.pagination.total_count, 1);
     assert.equal((await api.call("GET", `/v1/apps/${id}/invoke/v1/runs`, { token: api.stranger.token })).status, 404);
     assert.equal((await api.call("GET", `/v1/apps/${id}/invoke/v1/runs`, { token: api.member.token })).status, 403);
     assert.equal((await api.call("GET", `/v1/apps/${id}/invoke/v1/runs`)).status, 401);
   });
 
   it("follows the session's policy", async () => {
-    const { host, id } = await deploy(approving, { policy: { session_policy: "reject" } });
-    const start = () => call(host, "POST", "/v1/runs", { body: { input: { question: "?" }, session_id: "s" } });
+    const { host, id } = await client.deploy(approving, { policy: { session_policy: "reject" } });
+    const start = () => client.call(host, "POST", "/v1/runs", { body: { input: { question: "?" }, session_id: "s" } });
     const first = await start();
     assert.equal((await start()).status, 409);
-    await manage("PATCH", `/v1/apps/${id}`, { policy: { session_policy: "cancel_previous" } });
+    await client.manage("PATCH", `/v1/apps/${id}`, { policy: { session_policy: "cancel_previous" } });
     const second = await start();
-    assert.equal((await call(host, "GET", `/v1/runs/${first.body.data.id}`)).body.data.status, "canceled");
-    await manage("PATCH", `/v1/apps/${id}`, { policy: { session_policy: "enqueue" } });
-    const third = await call(host, "POST", "/v1/runs", {
+    assert.equal((await client.call(host, "GET", `/v1/runs/${first.body.data.id}`)).body.data.status, "canceled");
+    await client.manage("PATCH", `/v1/apps/${id}`, { policy: { session_policy: "enqueue" } });
+    const third = await client.call(host, "POST", "/v1/runs", {
       body: { input: { question: "?" }, session_id: "s", background: true },
     });
-    assert.equal((await call(host, "GET", `/v1/runs/${third.body.data.id}`)).body.data.status, "pending");
-    await call(host, "POST", `/v1/runs/${second.body.data.id}/cancel`, { body: {} });
-    await until(host, third.body.data.id, "awaiting_input");
+    assert.equal((await client.call(host, "GET", `/v1/runs/${third.body.data.id}`)).body.data.status, "pending");
+    await client.call(host, "POST", `/v1/runs/${second.body.data.id}/cancel`, { body: {} });
+    await client.until(host, third.body.data.id, "awaiting_input");
   });
 
   it("refuses more than the queue holds", async () => {
-    const { host } = await deploy(approving, {
+    const { host } = await client.deploy(approving, {
       policy: { max_concurrent_runs: 1, max_queued_runs: 1, session_policy: "enqueue" },
     });
     const start = () =>
-      call(host, "POST", "/v1/runs", { body: { input: { question: "?" }, session_id: "s", background: true } });
+      client.call(host, "POST", "/v1/runs", { body: { input: { question: "?" }, session_id: "s", background: true } });
     const first = await start();
-    await until(host, first.body.data.id, "awaiting_input");
+    await client.until(host, first.body.data.id, "awaiting_input");
     assert.equal((await start()).status, 202);
     const refused = await start();
     assert.deepEqual(
@@ -333,8 +253,8 @@ describe("apps and their runs", () => {
   });
 
   it("answers bad requests clearly", async () => {
-    const { host } = await deploy(answering);
-    const post = async (body: unknown) => (await call(host, "POST", "/v1/runs", { body })).status;
+    const { host } = await client.deploy(answering);
+    const post = async (body: unknown) => (await client.call(host, "POST", "/v1/runs", { body })).status;
     assert.deepEqual(
       [
         await post("{"),
@@ -345,8 +265,8 @@ describe("apps and their runs", () => {
       [400, 400, 400, 400],
     );
     assert.equal(await post(`{"input":{"question":"${"x".repeat(10_000_000)}"}}`), 413);
-    assert.equal((await call(host, "GET", "/v1/runs/not-a-uuid")).status, 404);
-    assert.equal((await call(host, "GET", `/v1/runs/${crypto.randomUUID()}/events`)).status, 404);
+    assert.equal((await client.call(host, "GET", "/v1/runs/not-a-uuid")).status, 404);
+    assert.equal((await client.call(host, "GET", `/v1/runs/${crypto.randomUUID()}/events`)).status, 404);
   });
 });
 
@@ -376,7 +296,7 @@ describe("workflows and connections", () => {
     assert.equal((await manage("GET", path)).body.data.latest_version_id, listed.body.data[0].id);
     const broken = {
       ...answering,
-      nodes: [input, { ...ask, inputs: { q: "$.nodes.out.output" } }, ...answering.nodes.slice(2)],
+      nodes: answering.nodes.with(1, { ...answering.nodes[1], inputs: { q: "$.nodes.out.output" } } as never),
     };
     const refused = await manage("POST", `${path}/versions`, { definition: broken });
     assert.equal(refused.status, 400);
