@@ -112,6 +112,31 @@ describe("bookings", () => {
       assert.deepEqual((await get("", stranger)).body.items, []);
     });
 
+    it("may name an issuer of the organization that is not archived", async () => {
+      const issuer = await api.call("POST", "/v1/issuers", {
+        token: owner,
+        body: { legal_name: "Gasthof am See GmbH" },
+      });
+      assert.equal(issuer.status, 201, JSON.stringify(issuer.body));
+      const sold = { idempotency_key: "by an issuer", calculation: stay, issuer_id: issuer.body.id };
+      const booking = await post("", sold);
+      assert.deepEqual([booking.status, booking.body.issuer_id], [201, issuer.body.id]);
+      assert.equal((await post("", { ...sold, issuer_id: null })).status, 409);
+      assert.equal((await post("", sold, await signUp())).status, 422);
+      await api.call("POST", `/v1/issuers/${issuer.body.id}/archive`, { token: owner });
+      assert.equal((await post("", { ...sold, idempotency_key: "later" })).status, 422);
+      assert.equal((await post("", sold)).status, 200);
+    });
+
+    it("may be at a point, and stay at the place found there", async () => {
+      const { jurisdiction_code: _, ...somewhere } = stay;
+      const booking = await book({ ...somewhere, latitude: 41.9, longitude: 12.5 });
+      assert.match(booking.jurisdiction_code, /^IT/);
+      const { status } = await post(`/${booking.id}/adjust`, { nights: 4 });
+      assert.equal(status, 200);
+      assert.equal((await post(`/${booking.id}/adjust`, { latitude: 48.85, longitude: 2.35 })).status, 422);
+    });
+
     it("are live or test, and neither sees the other", async () => {
       const [live, test] = [await newKey("live"), await newKey("test")];
       const body = { calculation: stay, idempotency_key: "both" };
@@ -284,6 +309,20 @@ describe("bookings", () => {
     it("are new every time without one", async () => {
       const [first, second] = [await book(), await book()];
       assert.notEqual(first.id, second.id);
+    });
+
+    it("wait for a twin for 5 seconds, and are refused then", async () => {
+      const booking = await book();
+      const body = { idempotency_key: "slow twin", calculation: stay };
+      const answers = await api.sql.begin(async (tx) => {
+        await tx`
+          update bookings set idempotency_key = 'slow twin', request_fingerprint = 'unlike' where id = ${booking.id}`;
+        return Promise.all([post("", body), post(`/${booking.id}/refund`, { nights: 1 })]);
+      });
+      for (const { status, body } of answers) {
+        assert.equal(status, 409);
+        assert.match(body.detail, /in progress/);
+      }
     });
 
     it("50 times at once, make one booking", async () => {
