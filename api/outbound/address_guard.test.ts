@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { AddressRefusedError, addressProblem, checkPublicUrl, type ResolvedAddress } from "./address_guard.ts";
@@ -204,5 +204,35 @@ describe("guarded HTTP", () => {
       assert.deepEqual({ bytes: long.body.length, truncated: long.truncated }, { bytes: 1000, truncated: true });
       await http.close();
     });
+  });
+
+  it("gives up on who takes a connection and no more, does not answer, or stops in the middle", async () => {
+    const http = createGuardedHttp({
+      allowPrivateAddresses: true,
+      connectTimeoutMs: 100,
+      headersTimeoutMs: 100,
+      bodyTimeoutMs: 100,
+    });
+    const half = createServer((request, response) => {
+      if (request.url === "/half") response.writeHead(200, { "content-length": "100" }).write("half");
+    });
+    const mute = createTcpServer((socket) => socket.on("error", () => undefined));
+    await Promise.all([half, mute].map((server) => once(server.listen(0, "127.0.0.1"), "listening")));
+    const portOf = (server: Pick<typeof mute, "address">) => (server.address() as AddressInfo).port;
+    const outcomeOf = (url: string) =>
+      http.send(url, { method: "POST", body: "{}", responseBytesMax: 1000 }).then(
+        () => "answered",
+        (error: { code?: string }) => error.code,
+      );
+    const outcomes = await Promise.all([
+      outcomeOf(`https://127.0.0.1:${portOf(mute)}/`),
+      outcomeOf(`http://127.0.0.1:${portOf(half)}/silent`),
+      outcomeOf(`http://127.0.0.1:${portOf(half)}/half`),
+    ]);
+    assert.deepEqual(outcomes, ["UND_ERR_CONNECT_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);
+    await http.close();
+    half.closeAllConnections();
+    half.close();
+    mute.close();
   });
 });
