@@ -8,7 +8,12 @@ import { json, type Sql } from "#store/sql.ts";
 import { changing } from "../bookings/booking_change.ts";
 import { BookingReply, bookingReply, findBooking, lockBooking } from "../bookings/booking_record.ts";
 import type { Billable } from "../request_log.ts";
-import { changedInvoiceDetails, type InvoiceDetails, InvoiceDetailsChange } from "./invoice_details.ts";
+import {
+  changedInvoiceDetails,
+  checkInvoiceDetails,
+  type InvoiceDetails,
+  InvoiceDetailsChange,
+} from "./invoice_details.ts";
 import { InvoiceDocument } from "./invoice_document.ts";
 import { InvoiceReply, invoiceReply, liveInvoiceOf, ublReply, Validation, validationOf } from "./invoice_record.ts";
 import { creditInvoice, draftOf, issueInvoice, requireInvoiceable, sellerOf } from "./invoicing.ts";
@@ -65,8 +70,9 @@ export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): 
       body: InvoiceDetailsChange,
       reply: { status: 200, body: BookingReply },
       errors: ["conflict"],
-      handle: ({ principal, params, body }) =>
-        changing(sql, async (tx) => {
+      handle: async ({ principal, params, body }) => {
+        checkInvoiceDetails(body);
+        return changing(sql, async (tx) => {
           const booking = await lockBooking(tx, principal, params.booking_id);
           await refuseWhenFrozen(tx, booking.id);
           requireInvoiceable(booking);
@@ -75,7 +81,8 @@ export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): 
           await tx`
             update bookings set invoice_details = ${json(tx, details)}, updated_at = ${at} where id = ${booking.id}`;
           return bookingReply({ ...booking, invoice_details: details, updated_at: at });
-        }),
+        });
+      },
     }),
     route({
       method: "GET",

@@ -101,16 +101,12 @@ export const InvoiceDetailsChange = Type.Unsafe<
 export type InvoiceDetailsChange = Static<typeof InvoiceDetailsChange>;
 
 /**
- * The details with a change made. Fields that nobody knows are ignored, as elsewhere.
- * @throws ApiError bad_request for what no schema can tell
+ * Checks of a change what its schema cannot tell.
+ * @throws ApiError bad_request with the field
  */
-export function changedInvoiceDetails(details: InvoiceDetails, change: InvoiceDetailsChange): InvoiceDetails {
-  const { buyer: newBuyer, vat_exemption: exemption } = change;
-  groupValidator.parse({
-    ...(newBuyer !== null && newBuyer !== undefined && { buyer: newBuyer }),
-    ...(exemption !== null && exemption !== undefined && { vat_exemption: exemption }),
-  });
-  const { payment_due_date: due, payment_means_code: means } = change;
+export function checkInvoiceDetails(change: InvoiceDetailsChange): void {
+  const { buyer, vat_exemption: exemption, payment_due_date: due, payment_means_code: means } = change;
+  groupValidator.parse({ ...(buyer != null && { buyer }), ...(exemption != null && { vat_exemption: exemption }) });
   if (typeof due === "string" && !isCalendarDate(due)) {
     throw invalidRequest("body", "payment_due_date", `Expected a day of the calendar, got ${due}`);
   }
@@ -120,7 +116,11 @@ export function changedInvoiceDetails(details: InvoiceDetails, change: InvoiceDe
   if (exemption?.reason_code !== undefined && !isVatExemptionCode(exemption.reason_code)) {
     throw invalidRequest("body", "vat_exemption.reason_code", "Expected a VATEX code, for example VATEX-EU-AE");
   }
-  const buyer = newBuyer === null ? undefined : merged(buyerFields, details.buyer ?? {}, newBuyer ?? {});
+}
+
+/** The details with a checked change made. Fields that nobody knows are ignored, as elsewhere. */
+export function changedInvoiceDetails(details: InvoiceDetails, change: InvoiceDetailsChange): InvoiceDetails {
+  const buyer = change.buyer === null ? undefined : merged(buyerFields, details.buyer ?? {}, change.buyer ?? {});
   const own = merged({ ...ownFields, vat_exemption: VatExemption }, details, change);
   return { ...own, ...(buyer && Object.keys(buyer).length > 0 ? { buyer } : {}) };
 }
