@@ -7,7 +7,7 @@ import { createTts } from "#media/providers/registry.ts";
 import { type CallerSpeech, callerSpeech, loopSamples, speechPlan } from "./caller_speech.ts";
 import { type CallsOptions, callsOptions } from "./calls_options.ts";
 import { callsJson, callsText, ratioText } from "./calls_report.ts";
-import { type CallsResult, runCalls } from "./calls_run.ts";
+import { type CallsResult, type CallsTarget, runCalls } from "./calls_run.ts";
 import { accessFrom, startFrontdesk } from "./frontdesk_processes.ts";
 import { machine, print, progress } from "./terminal.ts";
 
@@ -17,7 +17,18 @@ const sentence = "Good morning, when is breakfast served?";
 export async function calls(args: readonly string[]): Promise<void> {
   const options = callsOptions(args);
   const speech = await prepareSpeech(options);
-  const results = options.url ? await loadRunning(options.url, speech, options) : await loadOwn(speech, options);
+  await measureCalls(options, "calls", (target) => runCalls(target, speech, options, progress));
+}
+
+/** The load of one gateway. */
+type Load = (target: CallsTarget) => Promise<CallsResult>;
+
+/** Puts `load`, `what` in words, on a gateway that runs already, or on own ones, and reports. */
+export async function measureCalls(options: CallsOptions, what: string, load: Load): Promise<void> {
+  const title = `${options.calls} ${what}`;
+  const results = options.url
+    ? await loadRunning(options, options.url, title, load)
+    : await loadOwn(options, title, load);
   const [first, second] = results;
   if (first && second) print(ratioText([first.name, second.name], [first.result, second.result]));
   if (options.jsonPath) {
@@ -31,14 +42,14 @@ interface NamedResult {
   result: CallsResult;
 }
 
-async function loadRunning(url: string, speech: CallerSpeech, options: CallsOptions): Promise<NamedResult[]> {
+async function loadRunning(options: CallsOptions, url: string, title: string, load: Load): Promise<NamedResult[]> {
   const access = await accessFrom(options.dataDir, url);
-  const result = await runCalls({ access, pid: undefined }, speech, options, progress);
-  print(callsText(`${options.calls} calls on ${url}`, result));
+  const result = await load({ access, pid: undefined });
+  print(callsText(`${title} on ${url}`, result));
   return [{ name: url, result }];
 }
 
-async function loadOwn(speech: CallerSpeech, options: CallsOptions): Promise<NamedResult[]> {
+async function loadOwn(options: CallsOptions, title: string, load: Load): Promise<NamedResult[]> {
   progress("starting Frontdesk");
   const frontdesk = await startFrontdesk({
     slots: options.slots ?? options.calls,
@@ -53,8 +64,8 @@ async function loadOwn(speech: CallerSpeech, options: CallsOptions): Promise<Nam
     for (const transport of options.transports) {
       const gateway = await frontdesk.startGateway(transport);
       try {
-        const result = await runCalls(gateway, speech, options, progress);
-        print(callsText(`${options.calls} calls on ${transport} (${how})`, result));
+        const result = await load(gateway);
+        print(callsText(`${title} on ${transport} (${how})`, result));
         results.push({ name: transport, result });
       } finally {
         await gateway.stop();
@@ -68,7 +79,7 @@ async function loadOwn(speech: CallerSpeech, options: CallsOptions): Promise<Nam
 }
 
 /** The callers' loop in the call's own format, made once. */
-async function prepareSpeech(options: CallsOptions): Promise<CallerSpeech> {
+export async function prepareSpeech(options: CallsOptions): Promise<CallerSpeech> {
   progress("making speech");
   const { format } = options;
   const tts = createTts({ provider: "flite", language: "en", options: {} });

@@ -4,11 +4,28 @@ import { setTimeout as delay } from "node:timers/promises";
 import { CallFigures } from "./call_figures.ts";
 import { type CallerSpeech, speechPlan } from "./caller_speech.ts";
 import type { CallsOptions } from "./calls_options.ts";
-import { FrameClock } from "./frame_clock.ts";
+import { FrameClock, type FrameSender } from "./frame_clock.ts";
 import { createManagementClient, type ManagementAccess, type ManagementClient } from "./management_client.ts";
-import { type ProcessUsage, processUsage } from "./process_usage.ts";
+import { familyUsage, type ProcessUsage } from "./process_usage.ts";
 import { Distribution } from "./statistics.ts";
 import { type CallersShared, VoiceCaller } from "./voice_caller.ts";
+
+/** A caller over any transport. */
+export interface Caller extends FrameSender {
+  readonly isTalking: boolean;
+  /** Resolves with `admitted`, or the code of the refusal; never rejects. */
+  connect(): Promise<string>;
+  /** Resolves when the call is over, or after `withinMs` in any case. */
+  hangUp(withinMs: number): Promise<void>;
+}
+
+/** Makes the caller with this number, ready to `connect`. */
+export type Dial = (
+  management: ManagementClient,
+  agentId: string,
+  firstFrame: number,
+  shared: CallersShared,
+) => Promise<Caller>;
 
 /** What the gateway's process used, each second once all were connected. */
 export class UsageFigures {
@@ -32,7 +49,7 @@ export interface CallsResult {
 
 export interface CallsTarget {
   access: ManagementAccess;
-  /** The gateway's process, where it is ours to look at. */
+  /** The gateway's process, where it is ours to look at; its children count with it. */
   pid: number | undefined;
 }
 
@@ -64,6 +81,7 @@ export async function runCalls(
   speech: CallerSpeech,
   options: CallsOptions,
   report: (line: string) => void,
+  dial: Dial = socketDial(options),
 ): Promise<CallsResult> {
   const management = createManagementClient(target.access);
   const agentId = await management.createAgent("Load test", agentConfig(options));
@@ -77,10 +95,12 @@ export async function runCalls(
   };
   const clock = new FrameClock();
   const connecting = shared.figures;
-  const before = target.pid === undefined ? undefined : await processUsage(target.pid);
+  const before = target.pid === undefined ? undefined : await familyUsage(target.pid);
   clock.start();
   try {
-    const callers = await connectAll(management, agentId, shared, clock, options, report);
+    const place = (index: number) => beginFrame(speech, index, options.calls);
+    const dialNext = (index: number) => dial(management, agentId, place(index), shared);
+    const callers = await connectAll(dialNext, clock, options, report);
     shared.figures = new CallFigures();
     const result = await talk(callers, shared.figures, before, target.pid, options, report);
     report("hanging up");
@@ -92,29 +112,34 @@ export async function runCalls(
   }
 }
 
+/** A WebSocket call in the format that the options ask for. */
+function socketDial(options: CallsOptions): Dial {
+  const { sample_rate, encoding, container } = options.format;
+  const format = { encoding, sample_rate, container };
+  const reservation = {
+    audio_format: format,
+    output_audio_format: format,
+    client_buffer_ms: options.clientBufferMs,
+  };
+  return async (management, agentId, firstFrame, shared) =>
+    new VoiceCaller(await management.reserveCall(agentId, reservation), firstFrame, shared);
+}
+
 async function connectAll(
-  management: ManagementClient,
-  agentId: string,
-  shared: CallersShared,
+  dial: (index: number) => Promise<Caller>,
   clock: FrameClock,
   options: CallsOptions,
   report: (line: string) => void,
-): Promise<VoiceCaller[]> {
-  const { sample_rate, encoding, container } = options.format;
-  const reservation = { audio_format: { encoding, sample_rate, container }, client_buffer_ms: options.clientBufferMs };
-  const callers: VoiceCaller[] = [];
+): Promise<Caller[]> {
+  const callers: Caller[] = [];
   const connects: Promise<unknown>[] = [];
   const startedAtMs = performance.now();
   let next = 0;
   // Reserving is not what is measured: a few at once, each dialled as soon as it is its turn.
   const reserveAndDial = async () => {
     for (let index = next++; index < options.calls; index = next++) {
-      const url = await management.reserveCall(agentId, {
-        ...reservation,
-        output_audio_format: reservation.audio_format,
-      });
+      const caller = await dial(index);
       await delay(Math.max(0, startedAtMs + (index * 1000) / options.connectRate - performance.now()));
-      const caller = new VoiceCaller(url, beginFrame(shared.speech, index, options.calls), shared);
       callers.push(caller);
       clock.add(caller);
       connects.push(caller.connect());
@@ -132,7 +157,7 @@ function beginFrame(speech: CallerSpeech, index: number, calls: number): number 
 }
 
 async function talk(
-  callers: readonly VoiceCaller[],
+  callers: readonly Caller[],
   figures: CallFigures,
   before: ProcessUsage | undefined,
   pid: number | undefined,
@@ -144,12 +169,12 @@ async function talk(
   loopDelay.enable();
   const ownCpu = process.cpuUsage();
   const startedAtMs = performance.now();
-  let last = pid === undefined ? undefined : await processUsage(pid);
+  let last = pid === undefined ? undefined : await familyUsage(pid);
   let lastAtMs = performance.now();
   for (let second = 1; second <= options.seconds; second += 1) {
     await delay(Math.max(0, startedAtMs + second * 1000 - performance.now()));
     const talking = callers.filter((caller) => caller.isTalking).length;
-    const now = pid === undefined ? undefined : await processUsage(pid);
+    const now = pid === undefined ? undefined : await familyUsage(pid);
     const nowAtMs = performance.now();
     const seconds = (nowAtMs - lastAtMs) / 1000;
     // The kernel counts in hundredths of a second: a short interval after a late one says nothing.

@@ -64,7 +64,8 @@ export async function startFrontdesk(options: ProcessOptions): Promise<Frontdesk
       ...shared,
       GATEWAY_PORT: String(port),
       ...(transport && { TRANSPORT: transport }),
-      ...(redis && { MEDIA_THREADS: "1" }),
+      // Beside the gateway under load its own gets no calls; rooms are offered to whoever has slots.
+      ...(redis && { MEDIA_THREADS: "1", CALL_SLOTS: "0" }),
     });
     await isReady(child, `http://127.0.0.1:${port}`);
     return child;

@@ -3,12 +3,14 @@ import { calls } from "./calls.ts";
 import { callsUsage } from "./calls_options.ts";
 import { http, httpUsage } from "./http.ts";
 import { OptionsError } from "./option_values.ts";
+import { rooms, roomsUsage } from "./rooms.ts";
 import { runs, runsUsage } from "./runs.ts";
 import { streams } from "./streams.ts";
 import { streamsUsage } from "./streams_options.ts";
 
 const commands: Readonly<Record<string, { run(args: readonly string[]): Promise<void>; usage: string }>> = {
   calls: { run: calls, usage: callsUsage },
+  rooms: { run: rooms, usage: roomsUsage },
   streams: { run: streams, usage: streamsUsage },
   runs: { run: runs, usage: runsUsage },
   http: { run: http, usage: httpUsage },

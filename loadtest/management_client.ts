@@ -5,6 +5,8 @@ export interface ManagementClient {
   archiveAgent(agentId: string): Promise<void>;
   /** Reserves a call and returns its `websocket_url`. */
   reserveCall(agentId: string, options: Record<string, unknown>): Promise<string>;
+  /** Opens a room with the agent: its token and address, or the code of the refusal. */
+  openRoom(agentId: string): Promise<{ token: string; url: string } | { code: string }>;
   /** Deploys a workflow that is bounded by nothing but the machine, and returns the app's hostname. */
   deployApp(name: string, definition: Record<string, unknown>): Promise<string>;
 }
@@ -19,13 +21,16 @@ export interface ManagementAccess {
 }
 
 export function createManagementClient({ baseUrl, token, projectId }: ManagementAccess): ManagementClient {
-  async function request<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const response = await fetch(new URL(path, baseUrl), {
+  const send = (method: string, path: string, body?: unknown) =>
+    fetch(new URL(path, baseUrl), {
       method,
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
       signal: AbortSignal.timeout(30_000),
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
+
+  async function request<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const response = await send(method, path, body);
     const text = await response.text();
     if (!response.ok) throw new Error(`Cannot ${method} ${path}: the answer was ${response.status} ${text}`);
     return (JSON.parse(text) as { data: T }).data;
@@ -50,6 +55,11 @@ export function createManagementClient({ baseUrl, token, projectId }: Management
         options,
       );
       return websocket_url;
+    },
+    async openRoom(agentId) {
+      const response = await send("POST", `/v1/agents/voice/agents/${agentId}/rooms`, {});
+      const answer = (await response.json()) as { token: string; url: string; code?: string; error?: { code: string } };
+      return response.ok ? answer : { code: answer.code ?? answer.error?.code ?? `http_${response.status}` };
     },
     async deployApp(name, definition) {
       const workflow = await request<{ id: string }>("POST", "/v1/workflows", {

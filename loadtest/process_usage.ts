@@ -1,5 +1,5 @@
 /** CPU time and memory of another process, read from /proc (Linux; undefined elsewhere or when it is gone). */
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 
 export interface ProcessUsage {
   /** User and system time of all its threads since it started. */
@@ -19,6 +19,26 @@ export function cpuMsOf(stat: string): number {
 /** Parses `/proc/PID/status`: the line `VmRSS:  12345 kB`. */
 export function rssBytesOf(status: string): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
+}
+
+/** The process and those that it has started, as far as they live. */
+export async function familyUsage(pid: number): Promise<ProcessUsage | undefined> {
+  const own = await processUsage(pid);
+  if (!own) return undefined;
+  const children = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const usages = await Promise.all(
+    children.map(async (name) => ((await parentOf(name)) === pid ? processUsage(Number(name)) : undefined)),
+  );
+  return usages.reduce<ProcessUsage>(
+    (sum, usage) => ({ cpuMs: sum.cpuMs + (usage?.cpuMs ?? 0), rssBytes: sum.rssBytes + (usage?.rssBytes ?? 0) }),
+    own,
+  );
+}
+
+/** The fourth field of `/proc/PID/stat`. */
+async function parentOf(pid: string): Promise<number | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
+  return stat === undefined ? undefined : Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
 }
 
 export async function processUsage(pid: number): Promise<ProcessUsage | undefined> {

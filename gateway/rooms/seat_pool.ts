@@ -26,8 +26,11 @@ export interface SeatPool {
   close(): Promise<void>;
 }
 
-/** More than this would share one crash, and one core. */
-const seatsPerProcessMax = 16;
+/**
+ * More than this would share one crash; and LiveKit's client shows every event of a process to every
+ * room in it, so that the work of a process grows with the square of its rooms.
+ */
+const seatsPerProcessMax = 8;
 const closeMsMax = 5000;
 
 export function createSeatPool(options: { log: Log; seatsPerProcess?: number }): SeatPool {
