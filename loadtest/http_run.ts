@@ -115,6 +115,8 @@ async function prepare({ access, url }: GatewayUnderLoad): Promise<Endpoint[]> {
       headers: { ...asUser, ...json },
       body: "{}",
     },
+    ...taxEndpoints(await taxAccessToken(access.baseUrl)),
+    // Last: what it queues is worked on by the same process for a while.
     {
       name: "start a run",
       method: "POST",
@@ -122,7 +124,6 @@ async function prepare({ access, url }: GatewayUnderLoad): Promise<Endpoint[]> {
       headers: { ...asApp, ...json },
       body: JSON.stringify({ background: true, input: { text: "Hello" } }),
     },
-    ...taxEndpoints(await taxAccessToken(access.baseUrl)),
   ];
 }
 
