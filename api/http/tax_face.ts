@@ -24,6 +24,20 @@ export const taxErrorContract: ErrorContract = {
         description: "a sentence, or the issues of a request that does not fit its schema",
         anyOf: [{ type: "string" }, { type: "array", items: issueSchema }],
       },
+      violations: {
+        description: "of an e-invoice that is not ready to be sent: the rules that it breaks",
+        type: "array",
+        items: {
+          type: "object",
+          required: ["rule", "term", "path", "message"],
+          properties: {
+            rule: { type: "string" },
+            term: { type: "string" },
+            path: { type: "string" },
+            message: { type: "string" },
+          },
+        },
+      },
     },
   },
   invalidRequest: "unprocessable",

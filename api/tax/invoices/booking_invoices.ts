@@ -15,12 +15,22 @@ import {
   InvoiceDetailsChange,
 } from "./invoice_details.ts";
 import { InvoiceDocument } from "./invoice_document.ts";
-import { InvoiceReply, invoiceReply, liveInvoiceOf, ublReply, Validation, validationOf } from "./invoice_record.ts";
+import {
+  InvoiceReply,
+  invoiceReply,
+  liveInvoiceOf,
+  notReady,
+  ublReply,
+  Validation,
+  validationOf,
+} from "./invoice_record.ts";
 import { creditInvoice, draftOf, issueInvoice, requireInvoiceable, sellerOf } from "./invoicing.ts";
 import { refuseWhenFrozen } from "./live_invoice.ts";
+import { notIssued } from "./not_ready_example.ts";
 import { violationsBeforeIssue, violationsIn } from "./rules/check_document.ts";
 
 const path = "/v1/bookings/{booking_id}";
+const ofBooking = { booking_id: { route: "POST /v1/bookings", field: "id" } };
 
 const DocumentReply = Type.Object({
   booking_id: Type.String({ format: "uuid" }),
@@ -49,16 +59,6 @@ export interface InvoiceDeps extends Billable {
   now(): Date;
 }
 
-/** Carries a refusal with its list of violations out of the transaction. */
-class NotSendReady extends Error {
-  readonly response: Response;
-  constructor(response: Response) {
-    super("the e-invoice is not ready to be sent");
-    this.name = "NotSendReady";
-    this.response = response;
-  }
-}
-
 export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): Route[] {
   return [
     route({
@@ -70,6 +70,25 @@ export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): 
       body: InvoiceDetailsChange,
       reply: { status: 200, body: BookingReply },
       errors: ["conflict"],
+      paramsFrom: ofBooking,
+      examples: {
+        a_company: {
+          body: {
+            buyer: {
+              name: "Example Travel GmbH",
+              vat_id: "DE123456789",
+              address_line1: "Hauptstrasse 5",
+              city: "Berlin",
+              postal_code: "10115",
+              country: "DE",
+              electronic_address: "DE123456789",
+              electronic_address_scheme: "9930",
+            },
+            buyer_reference: "Cost centre 4711",
+            payment_due_date: "2026-12-31",
+          },
+        },
+      },
       handle: async ({ principal, params, body }) => {
         checkInvoiceDetails(body);
         return changing(sql, async (tx) => {
@@ -90,6 +109,8 @@ export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): 
       summary: "The booking as an invoice: the live one, or the draft that would be issued, with what is wrong with it",
       guard,
       reply: { status: 200, body: DocumentReply },
+      paramsFrom: ofBooking,
+      examples: { of_a_booking: {} },
       handle: async ({ principal, params }) => {
         const booking = await findBooking(sql, principal, params.booking_id);
         const live = await liveInvoiceOf(sql, booking.id);
@@ -112,20 +133,16 @@ export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): 
       body: IssueRequest,
       reply: { status: 201, body: InvoiceReply },
       errors: ["conflict"],
+      paramsFrom: ofBooking,
+      examples: { as_it_stands: {} },
       handle: async ({ principal, params, body }) => {
-        try {
-          return await changing(sql, async (tx) => {
-            const booking = await lockBooking(tx, principal, params.booking_id);
-            const row = await issueInvoice(tx, { booking, by: principal, at: now() }, (draft) => {
-              if (body.require_valid && violationsBeforeIssue(draft).length > 0)
-                throw new NotSendReady(ublReply(draft));
-            });
-            return invoiceReply(row);
-          });
-        } catch (error) {
-          if (error instanceof NotSendReady) return error.response;
-          throw error;
-        }
+        const issued = await changing(sql, async (tx) => {
+          const booking = await lockBooking(tx, principal, params.booking_id);
+          return issueInvoice(tx, { booking, by: principal, at: now(), requireValid: body.require_valid ?? false });
+        });
+        return "violations" in issued
+          ? Response.json(notReady(issued.violations), { status: 422 })
+          : invoiceReply(issued);
       },
     }),
     route({
@@ -134,6 +151,8 @@ export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): 
       summary: "The booking's live invoice",
       guard,
       reply: { status: 200, body: InvoiceReply },
+      paramsFrom: ofBooking,
+      examples: { none_issued: { status: 404, answer: { detail: "No invoice is issued for this booking" } } },
       handle: async ({ principal, params }) => {
         const booking = await findBooking(sql, principal, params.booking_id);
         const live = await liveInvoiceOf(sql, booking.id);
@@ -150,6 +169,14 @@ export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): 
       body: CreditRequest,
       reply: { status: 201, body: InvoiceReply },
       errors: ["conflict"],
+      paramsFrom: ofBooking,
+      examples: {
+        nothing_issued: {
+          body: { reason: "Wrong buyer" },
+          status: 409,
+          answer: { detail: "Cannot credit an invoice: none is issued for this booking" },
+        },
+      },
       handle: ({ principal, params, body }) =>
         changing(sql, async (tx) => {
           const booking = await lockBooking(tx, principal, params.booking_id);
@@ -165,6 +192,8 @@ export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): 
       guard,
       reply: { status: 200, body: Type.String(), mediaType: "application/xml" },
       errors: ["unprocessable"],
+      paramsFrom: ofBooking,
+      examples: { not_issued_yet: { status: 422, answer: notReady(notIssued) } },
       handle: async ({ principal, params }) => {
         const booking = await findBooking(sql, principal, params.booking_id);
         const live = await liveInvoiceOf(sql, booking.id);

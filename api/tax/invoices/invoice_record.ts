@@ -79,14 +79,17 @@ export async function liveInvoiceOf(sql: AnySql, bookingId: string): Promise<Inv
   return row;
 }
 
+/** What is answered in place of UBL: the sentence that every refusal has, and the rules behind it. */
+export function notReady(violations: readonly Violation[]) {
+  const rules = [...new Set(violations.map(({ rule }) => rule))];
+  const shown = rules.length > 8 ? `${rules.slice(0, 8).join(", ")} and ${rules.length - 8} more` : rules.join(", ");
+  return { detail: `The e-invoice is not ready to be sent: ${shown}`, violations };
+}
+
 /** A document as UBL, or 422 with what stands in the way of sending it. */
 export function ublReply(document: InvoiceDocument): Response {
   const violations = violationsIn(document);
-  if (violations.length > 0) {
-    const rules = [...new Set(violations.map(({ rule }) => rule))];
-    const shown = rules.length > 8 ? `${rules.slice(0, 8).join(", ")} and ${rules.length - 8} more` : rules.join(", ");
-    return Response.json({ detail: `The e-invoice is not ready to be sent: ${shown}`, violations }, { status: 422 });
-  }
+  if (violations.length > 0) return Response.json(notReady(violations), { status: 422 });
   const fileName = `${(document.number ?? "").replaceAll("/", "_")}.xml`;
   return new Response(ublFor(document), {
     headers: { "content-type": "application/xml", "content-disposition": `attachment; filename="${fileName}"` },

@@ -14,17 +14,13 @@ import {
   invoiceSummaryColumns,
   invoiceTypes,
   issuedStates,
+  notReady,
   ublReply,
 } from "./invoice_record.ts";
+import { withoutBuyer } from "./not_ready_example.ts";
 
 const path = "/v1/invoices";
-const unknown = {
-  unknown: {
-    params: { invoice_id: "0b7f9a52-2f3c-4c58-9a3e-0f1d5c7b9e01" },
-    status: 404,
-    answer: { detail: "Not Found" },
-  },
-};
+const ofInvoice = { invoice_id: { route: "POST /v1/bookings/{booking_id}/invoice", field: "id" } };
 
 const InvoicePage = Type.Object({
   items: Type.Array(InvoiceSummary),
@@ -72,7 +68,8 @@ export function invoiceRoutes({ sql, guard }: { sql: Sql; guard: Guard<BillableC
       summary: "Get an invoice or credit note with its document",
       guard,
       reply: { status: 200, body: InvoiceReply },
-      examples: unknown,
+      paramsFrom: ofInvoice,
+      examples: { one: {} },
       handle: async ({ principal, params }) => invoiceReply(await findInvoice(sql, principal, params.invoice_id)),
     }),
     route({
@@ -82,7 +79,8 @@ export function invoiceRoutes({ sql, guard }: { sql: Sql; guard: Guard<BillableC
       guard,
       reply: { status: 200, body: Type.String(), mediaType: "application/xml" },
       errors: ["unprocessable"],
-      examples: unknown,
+      paramsFrom: ofInvoice,
+      examples: { of_a_guest_at_the_desk: { status: 422, answer: notReady(withoutBuyer) } },
       handle: async ({ principal, params }) =>
         ublReply((await findInvoice(sql, principal, params.invoice_id)).document),
     }),

@@ -13,6 +13,7 @@ import type { InvoiceDocument } from "./invoice_document.ts";
 import { takeNumber } from "./invoice_number.ts";
 import { type InvoiceRow, invoiceColumns, liveInvoiceOf } from "./invoice_record.ts";
 import { refuseWhenFrozen } from "./live_invoice.ts";
+import { type Violation, violationsBeforeIssue } from "./rules/check_document.ts";
 
 /** Who sells a booking: its issuer, or the organization itself. */
 export async function sellerOf(
@@ -42,21 +43,21 @@ export function requireInvoiceable({ state }: Pick<BookingRow, "state">): void {
 }
 
 /**
- * Issues the invoice of a booking that the transaction holds.
- * @param check may refuse the document before a number is taken
+ * Issues the invoice of a booking that the transaction holds. With `requireValid` one that could not
+ * be sent as an e-invoice is not issued, and takes no number.
  * @throws ApiError conflict when there is a live one, or nothing to invoice
  */
 export async function issueInvoice(
   tx: AnySql,
-  { booking, by, at }: { booking: BookingRow; by: BillableCaller; at: Date },
-  check: (draft: InvoiceDocument) => void,
-): Promise<InvoiceRow> {
+  { booking, by, at, requireValid }: { booking: BookingRow; by: BillableCaller; at: Date; requireValid: boolean },
+): Promise<InvoiceRow | { violations: Violation[] }> {
   await refuseWhenFrozen(tx, booking.id);
   requireInvoiceable(booking);
   const seller = await sellerOf(tx, booking);
-  const draft = draftOf(booking, seller);
-  check(draft);
-  return insert(tx, { booking, by, at, seller, document: draft, credits: null });
+  const document = draftOf(booking, seller);
+  const violations = requireValid ? violationsBeforeIssue(document) : [];
+  if (violations.length > 0) return { violations };
+  return insert(tx, { booking, by, at, seller, document, credits: null });
 }
 
 /**
