@@ -78,10 +78,12 @@ export const JurisdictionFile = Type.Object(
     /** ISO 3166-2 codes of what is a country of its own in ISO 3166-1: `{ "US-GU": "GU" }`. */
     same_as: Type.Optional(Type.Record(JurisdictionCode, JurisdictionCode)),
     /**
-     * The ground that subdivisions cover, roughly, as outer rings: tells which of them a point is in
-     * where no city, zone or radius does.
+     * The ground that subdivisions cover, roughly: outer rings, each `longitude,latitude` with spaces
+     * between. They tell which division a point is in where no city, zone or radius does.
      */
-    areas: Type.Optional(Type.Record(JurisdictionCode, Type.Array(Type.Array(Position, { minItems: 4 })))),
+    areas: Type.Optional(Type.Record(JurisdictionCode, Type.Array(Type.String(), { minItems: 1 }))),
+    /** How far the edges of these areas may be off, in km. */
+    area_error_km: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 10 })),
     jurisdictions: Type.Array(JurisdictionEntry),
   },
   closed,
@@ -105,5 +107,6 @@ export interface Jurisdiction {
   radiusKm: number | undefined;
   polygon: Ring | undefined;
   areas: readonly Ring[];
+  areaErrorKm: number;
   postcodes: readonly string[];
 }

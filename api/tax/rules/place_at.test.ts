@@ -23,12 +23,17 @@ describe("the place at a point", () => {
     assert.equal(at(30.9, -99.4), "US-TX", "the middle of Texas");
     assert.equal(at(34.02, -107.4), "US-NM");
     assert.equal(at(57.2, -4.6), "GB-SCT");
-    assert.equal(at(28.27, -16.6), "ES-CN", "Tenerife");
+    assert.equal(at(28.27, -16.6), "ES-TF", "Tenerife");
     assert.equal(at(39.65, 3.0), "ES-IB", "Mallorca");
     assert.equal(at(32.75, -17.0), "PT-30", "Madeira");
-    assert.equal(at(51.6, 10.2), "DE");
-    assert.equal(at(-25.3, 131.0), "AU");
-    assert.equal(locate(places, 51.6, 10.2)?.by, "country");
+    assert.equal(at(51.6, 10.2), "DE-NI");
+    assert.equal(at(-25.3, 131.0), "AU-NT");
+    assert.equal(at(50.5, -86.5), "CA-ON");
+    assert.equal(at(20.0, -89.0), "MX-YUC");
+    assert.equal(at(35.9, 138.2), "JP-20");
+    assert.equal(locate(places, 35.9, 138.2)?.by, "division");
+    assert.equal(at(52.0, 17.0), "PL");
+    assert.equal(locate(places, 52.0, 17.0)?.by, "country");
   });
 
   it("never lies across a border, however near a city is", () => {
@@ -47,6 +52,17 @@ describe("the place at a point", () => {
     assert.ok(at(29.21, -81.0)?.startsWith("US-FL"), "the water off Daytona Beach");
     assert.equal(at(35, -45), undefined);
     assert.equal(at(-48.9, -123.4), undefined, "as far from land as can be");
+  });
+
+  it("is the city itself, or a part of it, in the middle of every city that has a middle", () => {
+    const astray = [...places.values()].flatMap(({ code, centroid, radiusKm }) => {
+      if (!centroid || radiusKm === undefined) return [];
+      const found = at(centroid[1], centroid[0]);
+      const stack: string[] = [];
+      for (let one = places.get(found ?? ""); one; one = places.get(one.parent ?? "")) stack.push(one.code);
+      return stack.includes(code) ? [] : [`${code}: ${found}`];
+    });
+    assert.deepEqual(astray, []);
   });
 
   it("is in the country of its own stack, wherever that is", () => {

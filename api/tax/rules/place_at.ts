@@ -10,7 +10,7 @@ import type { Jurisdiction, Ring } from "./jurisdiction.ts";
 const earthRadiusKm = 6371.0088;
 /** Areas are drawn coarsely: a beach, a pier or the middle of a border river may lie outside of all. */
 const areaReachKm = 10;
-/** The same in degrees, enough at the latitudes where areas are. */
+/** The reach in degrees, enough at the latitudes where areas are. */
 const margin = 0.25;
 
 /** Codes of features that are no ISO codes, by ours. */
@@ -40,12 +40,12 @@ export function locate(
   longitude: number,
 ): Located | undefined {
   const { reaching, outlined, areas } = indexOf(places);
-  const { country, divisions } = groundAt(places, areas, latitude, longitude);
+  const { country, divisions, possible } = groundAt(places, areas, latitude, longitude);
   const isThere = (code: string) => {
     const stack = stackOf(places, code);
     return (
       (country === undefined || stack.at(-1) === country) &&
-      stack.every((one) => divisions.includes(one) || !outlined.has(one))
+      stack.every((one) => possible.includes(one) || !outlined.has(one))
     );
   };
   const zones = reaching.filter(
@@ -75,7 +75,7 @@ interface PlaceIndex {
   reaching: readonly Jurisdiction[];
   /** Divisions whose ground is known, so that a point elsewhere is not in them. */
   outlined: ReadonlySet<string>;
-  areas: readonly { code: string; country: string; rings: readonly Outline[] }[];
+  areas: readonly { code: string; country: string; errorKm: number; rings: readonly Outline[] }[];
 }
 
 interface Outline {
@@ -94,12 +94,17 @@ function indexOf(places: ReadonlyMap<string, Jurisdiction>): PlaceIndex {
   const all = [...places.values()];
   const areas = all
     .filter((place) => place.areas.length > 0)
-    .map(({ code, country, areas }) => ({ code, country, rings: areas.map(outlineOf) }));
+    .map(({ code, country, areas, areaErrorKm }) => ({
+      code,
+      country,
+      errorKm: areaErrorKm,
+      rings: areas.map(outlineOf),
+    }));
   const features = (borders as { features: BorderFeature[] }).features;
-  const outlined = new Set([
-    ...features.flatMap((feature) => divisionsOf(places, feature)),
-    ...areas.map((one) => one.code),
-  ]);
+  const drawn = [...features.flatMap((feature) => divisionsOf(places, feature)), ...areas.map((one) => one.code)];
+  // What is made of smaller ones that are drawn may be drawn in part.
+  const made = new Set(drawn.flatMap((code) => stackOf(places, code).slice(1)));
+  const outlined = new Set(drawn.filter((code) => !made.has(code)));
   const reaching = all.filter((place) => place.polygon || (place.centroid && place.radiusKm !== undefined));
   const index = { reaching, outlined, areas };
   indexes.set(places, index);
@@ -122,31 +127,38 @@ function divisionsOf(places: ReadonlyMap<string, Jurisdiction>, { properties: { 
   return [divisionsByFeature[id] ?? id, ...aliases].filter((code) => code.includes("-") && places.has(code));
 }
 
-/** The country, or the territory with a country code of its own, and the divisions whose ground the point is on. */
+/**
+ * The country, or the territory with a country code of its own; the divisions whose ground the point is
+ * on; and with them those whose ground it may be on, as coarsely as areas are drawn.
+ */
 function groundAt(
   places: ReadonlyMap<string, Jurisdiction>,
   areas: PlaceIndex["areas"],
   latitude: number,
   longitude: number,
-): { country: string | undefined; divisions: string[] } {
+): { country: string | undefined; divisions: string[]; possible: string[] } {
   const features = featuresContaining([longitude, latitude]) as BorderFeature[];
   const withCode = features.filter(({ properties: { iso1A2 } }) => iso1A2 !== undefined && places.has(iso1A2));
   // A territory lies in its country as well: the narrower one comes with the lower level.
   const country = (withCode.find(({ properties }) => properties.level === "territory") ?? withCode[0])?.properties
     .iso1A2;
-  const area = areaAt(
+  const { area, near } = areasAt(
     areas.filter((one) => one.country === country),
     latitude,
     longitude,
   );
-  const divisions = [...features.flatMap((feature) => divisionsOf(places, feature)), ...(area ? [area] : [])];
-  return { country, divisions: [...new Set(divisions)].filter((code) => stackOf(places, code).at(-1) === country) };
+  const ofBorders = features.flatMap((feature) => divisionsOf(places, feature));
+  const inCountry = (codes: string[]) => [...new Set(codes)].filter((code) => stackOf(places, code).at(-1) === country);
+  const divisions = inCountry([...ofBorders, ...(area ? [area] : [])]);
+  return { country, divisions, possible: inCountry([...divisions, ...near]) };
 }
 
-/** The area that covers the point, or is nearest to it within reach. */
-function areaAt(areas: PlaceIndex["areas"], latitude: number, longitude: number): string | undefined {
+/** The area that covers the point, else the nearest within reach; and those near enough that it may be theirs. */
+function areasAt(areas: PlaceIndex["areas"], latitude: number, longitude: number) {
+  let covering: string | undefined;
   let nearest: { code: string; awayKm: number } | undefined;
-  for (const { code, rings } of areas) {
+  const near = new Set<string>();
+  for (const { code, errorKm, rings } of areas) {
     for (const { ring, west, east, south, north } of rings) {
       const isNear =
         longitude >= west - margin &&
@@ -154,12 +166,14 @@ function areaAt(areas: PlaceIndex["areas"], latitude: number, longitude: number)
         latitude >= south - margin &&
         latitude <= north + margin;
       if (!isNear) continue;
-      if (isInside(ring, longitude, latitude)) return code;
-      const awayKm = edgeDistanceKm(ring, latitude, longitude);
+      const covers = isInside(ring, longitude, latitude);
+      if (covers) covering ??= code;
+      const awayKm = covers ? 0 : edgeDistanceKm(ring, latitude, longitude);
+      if (awayKm <= errorKm) near.add(code);
       if (awayKm <= areaReachKm && (!nearest || awayKm < nearest.awayKm)) nearest = { code, awayKm };
     }
   }
-  return nearest?.code;
+  return { area: covering ?? nearest?.code, near: [...near] };
 }
 
 /** To the ring's nearest edge, on a plane that touches the earth at the point: exact enough within some km. */

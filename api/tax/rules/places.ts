@@ -1,6 +1,6 @@
 /** The tree of places, built from ISO 3166 and the jurisdiction files, and checked. */
 import { iso31661, iso31662 } from "iso-3166";
-import type { Jurisdiction, JurisdictionEntry, JurisdictionFile } from "./jurisdiction.ts";
+import type { Jurisdiction, JurisdictionEntry, JurisdictionFile, Ring } from "./jurisdiction.ts";
 
 /** @throws Error naming every problem by file and code */
 export function assemblePlaces(
@@ -62,8 +62,10 @@ export function assemblePlaces(
     }
     for (const [code, areas] of Object.entries(content.areas ?? {})) {
       const place = places.get(code);
+      const rings = areas.map(ringFrom);
       if (!place) problems.push(`${file}: areas: ${code} does not exist`);
-      else places.set(code, { ...place, areas });
+      else if (!rings.every(isRing)) problems.push(`${file}: areas: ${code} has a ring that is none`);
+      else places.set(code, { ...place, areas: rings, areaErrorKm: content.area_error_km ?? 0 });
     }
   }
   const owners = new Map<string, string>();
@@ -78,6 +80,15 @@ export function assemblePlaces(
     throw new Error(`The jurisdictions have ${problems.length} problems:\n  ${problems.join("\n  ")}`);
   return places;
 }
+
+function ringFrom(text: string): Ring {
+  return text.split(" ").map((position) => {
+    const [longitude, latitude] = position.split(",").map(Number);
+    return [longitude ?? Number.NaN, latitude ?? Number.NaN] as const;
+  });
+}
+
+const isRing = (ring: Ring) => ring.length >= 4 && ring.every(([x, y]) => Math.abs(x) <= 180 && Math.abs(y) <= 90);
 
 function placeFrom(entry: JurisdictionEntry): Jurisdiction {
   const country = entry.code.slice(0, 2);
@@ -95,6 +106,7 @@ function placeFrom(entry: JurisdictionEntry): Jurisdiction {
     radiusKm: entry.radius_km,
     polygon: entry.polygon,
     areas: [],
+    areaErrorKm: 0,
     postcodes: entry.postcodes ?? [],
   };
 }
