@@ -16,7 +16,7 @@ const clients = 8;
 const nodes = 8;
 const wordsEach = 260;
 /** Once the client has seen so many events, the whole process is killed. */
-const killsAfter = [300, 900, 1500];
+const killsAfter = [100, 300, 500];
 const takeoverMsMax = 15_000;
 
 describe("a run of 2,000 events", () => {

@@ -298,7 +298,7 @@ describe("a thousand readers that do not read", { skip: redisMissing(redisUrl) }
     }
     assert.ok(standing >= stalled / 2, `${standing} stood at once`);
     let rssMax = rssBytes();
-    setMaxListeners(others, t.signal);
+    setMaxListeners(2 * others, t.signal);
     const following = Array.from({ length: others }, () =>
       followRun(app, run.id, {
         isCut: () => false,

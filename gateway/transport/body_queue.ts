@@ -47,6 +47,19 @@ export class BodyQueue implements AsyncIterable<Uint8Array> {
     this.wake?.();
   }
 
+  /** Takes and drops what is left, up to `bytesMax`: instead of whoever iterated. Settles also when the peer is gone. */
+  async discard(bytesMax: number): Promise<void> {
+    let bytes = 0;
+    try {
+      for await (const chunk of this) {
+        bytes += chunk.byteLength;
+        if (bytes > bytesMax) return;
+      }
+    } catch (error) {
+      if (!(error instanceof RequestAbortedError)) throw error;
+    }
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
     for (;;) {
       const chunk = this.chunks.shift();

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { WebSocket } from "ws";
@@ -198,6 +199,32 @@ for (const choice of ["uws", "ws"] as const) {
       client.resume();
       await eventually(() => sevens === written, "all of it arrives");
       client.destroy();
+    });
+
+    it("shows its answer to a client that is still sending, at once or in pieces", async () => {
+      const body = Buffer.alloc(10_000_000, 120);
+      for (const path of ["/send", "/stream"]) {
+        onRequest = (request, response) => {
+          if (request.path === "/send") return response.send(413, [], "too large");
+          const stream = response.stream(413, []);
+          stream.write(Buffer.from("too large"));
+          stream.end();
+        };
+        for (const chunked of [false, true]) {
+          const answer = await new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+            const headers = chunked ? {} : { "content-length": String(body.length) };
+            const sent = request({ host: "127.0.0.1", port, method: "POST", path, agent: false, headers });
+            sent.on("error", reject).on("response", async (response) => {
+              let text = "";
+              for await (const chunk of response.setEncoding("utf8")) text += chunk;
+              resolve({ status: response.statusCode, text });
+            });
+            sent.write(body);
+            sent.end();
+          });
+          assert.deepEqual(answer, { status: 413, text: "too large" }, `${path} ${chunked}`);
+        }
+      }
     });
 
     it("aborts the signal when the client goes away before its answer", async () => {

@@ -135,7 +135,8 @@ export function createUwsTransport(handlers: TransportHandlers, options: Transpo
       finish: () => {
         gone = true;
       },
-      mustClose: () => !body.isComplete,
+      isReceiving: () => !body.isComplete,
+      discardBody: () => discardWithin(body, head),
     });
     run(
       () => handlers.onRequest({ ...head, hasBody, body: () => body }, response),
@@ -164,6 +165,23 @@ export function createUwsTransport(handlers: TransportHandlers, options: Transpo
       app.close();
     },
   };
+}
+
+/**
+ * A client that is still sending its body does not see an answer before a connection that closes: the rest is
+ * taken first, within these bounds.
+ */
+const discardedBytesMax = 32 * 1024 * 1024;
+const discardMsMax = 10_000;
+
+async function discardWithin(body: BodyQueue, { headers }: RequestHead): Promise<void> {
+  if (Number(headers["content-length"] ?? 0) > discardedBytesMax) return;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, discardMsMax);
+  });
+  await Promise.race([body.discard(discardedBytesMax), late]);
+  clearTimeout(timer);
 }
 
 /** Runs a handler that may be asynchronous; whatever it throws ends in `onError`. */
@@ -212,13 +230,17 @@ function writeHead(res: uWS.HttpResponse, status: number, headers: ResponseHeade
 interface Exchange {
   isGone(): boolean;
   finish(): void;
-  mustClose(): boolean;
+  /** The request's body has not arrived as a whole. */
+  isReceiving(): boolean;
+  /** Takes the rest of it; in vain when it is too much. */
+  discardBody(): Promise<void>;
 }
 
 class UwsResponse implements HttpResponse {
   private readonly res: uWS.HttpResponse;
   private readonly head: RequestHead;
   private readonly exchange: Exchange;
+  private isAnswered = false;
 
   constructor(res: uWS.HttpResponse, head: RequestHead, exchange: Exchange) {
     this.res = res;
@@ -227,16 +249,27 @@ class UwsResponse implements HttpResponse {
   }
 
   send(status: number, headers: ResponseHeaders, body: Uint8Array | string = ""): void {
-    if (this.exchange.isGone()) return;
-    const close = this.exchange.mustClose();
-    this.exchange.finish();
-    this.res.cork(() => {
+    this.answer((close) => {
       writeHead(this.res, status, headers);
       const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
       if (this.head.method === "HEAD") this.res.endWithoutBody(announcedLength(headers) ?? bytes, close);
       else if (status === 204 || status === 304) this.res.endWithoutBody(undefined, close);
       else this.res.end(body, close);
     });
+  }
+
+  /** Writes the end of the answer, once the request's body is out of the way or given up. */
+  private answer(write: (close: boolean) => void): void {
+    if (this.exchange.isGone() || this.isAnswered) return;
+    this.isAnswered = true;
+    const end = () => {
+      if (this.exchange.isGone()) return;
+      const close = this.exchange.isReceiving();
+      this.exchange.finish();
+      this.res.cork(() => write(close));
+    };
+    if (this.exchange.isReceiving()) void this.exchange.discardBody().then(end);
+    else end();
   }
 
   stream(status: number, headers: ResponseHeaders): ResponseStream {
@@ -265,11 +298,8 @@ class UwsResponse implements HttpResponse {
         });
       },
       end: () => {
-        if (bodyless) return this.send(status, headers);
-        if (exchange.isGone()) return;
-        const close = exchange.mustClose();
-        exchange.finish();
-        res.cork(() => res.end(undefined, close));
+        if (bodyless) this.send(status, headers);
+        else this.answer((close) => res.end(undefined, close));
       },
       destroy() {
         if (exchange.isGone()) return;
