@@ -101,7 +101,7 @@ function lineFrom(share: Share, id: string, request: InvoicedStay["request"], di
   if (component || !nights) {
     return {
       ...common,
-      name: component?.name ?? "Accommodation",
+      name: component?.name ?? "Services included in the price",
       description: component ? descriptionOf(component) : null,
       quantity: `${sign}1`,
       unit_code: "C62",

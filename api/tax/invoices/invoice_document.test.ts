@@ -211,6 +211,21 @@ describe("the invoice of a booking", () => {
     assert.equal(document.totals.with_vat, "370.89");
   });
 
+  it("asks why what is included in the price bears no VAT, where none was calculated on it", () => {
+    const stay = withComponents(stayFor({ place: "NO", request: { currency: "NOK" } }), (component) =>
+      component.kind === "vat" ? { ...component, taxable_amount: "270.00", tax_amount: "32.40" } : component,
+    );
+    const document = issued(projectInvoice(stay, sellerIn("NO"), buyerDetails));
+    assert.deepEqual(
+      document.lines.map(({ name, net_amount, unit_code, quantity }) => [name, net_amount, unit_code, quantity]),
+      [
+        ["Accommodation", "270.00", "DAY", "3"],
+        ["Services included in the price", "30.00", "C62", "1"],
+      ],
+    );
+    assert.deepEqual(rulesBrokenBy(document), ["BR-E-10 vat_breakdown.1.exemption_reason"]);
+  });
+
   it("is a document without a profile where EN 16931 does not apply, and says so", () => {
     const stay = stayFor({ place: "US-NY-NYC", request: { currency: "USD" } });
     const document = issued(projectInvoice(stay, { ...unregistered(), country: "US" }, buyerDetails));

@@ -24,7 +24,7 @@ export interface Share {
   vat: VatTerms;
   /** The tax that it charges; undefined for the room. */
   component?: TaxComponent;
-  /** Nights in all rooms, of a share of the room. */
+  /** Nights in all rooms, of a share of the room; other parts of the price have none. */
   nights?: number;
 }
 
@@ -149,7 +149,7 @@ function roomShares(
   untaxed: VatTerms,
 ): Share[] {
   const price = Rational.parse(answer.total_without_tax);
-  const shares = groups.map((group): Share & { nights: number } => {
+  const shares = groups.map((group): Share => {
     const inBase = taxShares.filter(({ vat }) => vat === group.vat).map(({ amount }) => amount);
     return {
       amount: group.taxable.minus(sumOf(inBase)),
@@ -167,7 +167,10 @@ function roomShares(
   const roundings = Rational.of(nights + answer.tax_breakdown.components.length);
   const isRounding = rest.compare(cent.times(roundings)) <= 0;
   if (largest && isRounding) largest.amount = largest.amount.plus(rest);
-  else if (!rest.isZero) shares.push({ amount: rest, vat: untaxed, nights: nights * rooms });
+  else if (!rest.isZero) {
+    // The room itself, or beside it what is in the price and not in the base of its VAT.
+    shares.push({ amount: rest, vat: untaxed, ...(groups.length === 0 && { nights: nights * rooms }) });
+  }
   return shares.filter(({ amount }) => !amount.isZero);
 }
 

@@ -660,6 +660,18 @@ export const brokenInvoices: readonly BrokenInvoice[] = [
   broken("DE-R-016", "german", "seller.vat_id", ({ seller }) => {
     seller.vat_id = null;
   }),
+  broken("DE-R-010", "german", "deliver_to_country", (document) => {
+    document.deliver_to_country = "DE";
+  }),
+  broken("DE-R-011", "german", "deliver_to_country", (document) => {
+    document.deliver_to_country = "DE";
+  }),
+  broken("DE-R-018", "german", "payment.terms", ({ payment }) => {
+    payment.terms = "#SKONTO#TAGE=7#PROZENT=2#\n";
+  }),
+  broken("DE-R-018", "german", "payment.terms", ({ payment }) => {
+    payment.terms = "#RABATT#";
+  }),
   broken("DE-R-023-1", "german", "payment.account", ({ payment }) => {
     payment.account = null;
   }),
@@ -677,6 +689,22 @@ export const brokenInvoices: readonly BrokenInvoice[] = [
   }),
   broken("DK-R-005", "danish", "payment.means_code", ({ payment }) => {
     payment.means_code = "30";
+  }),
+  broken("DK-R-006", "danish", "payment.means_code", ({ payment }) => {
+    payment.means_code = "42";
+    payment.account = null;
+  }),
+  broken("DK-R-007", "danish", "payment.means_code", ({ payment }) => {
+    payment.means_code = "49";
+    payment.account = null;
+  }),
+  broken("DK-R-008", "danish", "payment.means_code", ({ payment }) => {
+    payment.means_code = "50";
+    payment.account = null;
+  }),
+  broken("DK-R-010", "danish", "payment.means_code", ({ payment }) => {
+    payment.means_code = "93";
+    payment.account = null;
   }),
   broken("DK-R-014", "danish", "seller.registration_scheme", ({ seller }) => {
     seller.registration_scheme = "0002";
@@ -699,6 +727,14 @@ export const brokenInvoices: readonly BrokenInvoice[] = [
   }),
   broken("IS-R-005", "icelandic", "buyer.address_line1", ({ buyer }) => {
     buyer.address_line1 = null;
+  }),
+  broken("IS-R-006", "icelandic", "payment.means_code", ({ payment }) => {
+    payment.means_code = "9";
+    payment.account = null;
+  }),
+  broken("IS-R-007", "icelandic", "payment.means_code", ({ payment }) => {
+    payment.means_code = "42";
+    payment.account = null;
   }),
   broken("IT-R-001", "standard", "seller.tax_number", ({ seller }) => {
     seller.tax_number = "1234";

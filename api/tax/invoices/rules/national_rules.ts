@@ -22,6 +22,13 @@ const countryOf = ({ country }: Party) => country?.toUpperCase();
 const hasStreetAndCode = ({ address_line1, postal_code }: Party) => isFilled(address_line1) && isFilled(postal_code);
 const hasWholeAddress = (party: Party) => hasStreetAndCode(party) && isFilled(party.city);
 const isTaxed = ({ vat_breakdown }: InvoiceDocument) => vat_breakdown.some((vat) => vat.vat_category !== "O");
+const discount = /^#SKONTO#TAGE=\d+#PROZENT=\d+\.\d{2}(#BASISBETRAG=-?\d+\.\d{2})?#$/;
+/** Lines that begin with # are discounts for programs to read, each with a line's end after it. */
+function hasReadableDiscounts(terms: string): boolean {
+  const lines = terms.split(/\r?\n/);
+  const marked = lines.filter((line) => line.trim().startsWith("#"));
+  return marked.every((line) => discount.test(line.trim())) && !(lines.at(-1) ?? "").includes("#");
+}
 const danishMeans = ["1", "10", "31", "42", "48", "49", "50", "58", "59", "93", "97"];
 const dutchMeans = ["30", "48", "49", "57", "58", "59"];
 const dutchSchemes = ["0106", "0190"];
@@ -61,6 +68,18 @@ export const nationalRules: readonly BusinessRule[] = [
     isFilled(buyer.postal_code),
   ),
   national(
+    ["DE-R-010", "BT-77", "deliver_to_country", "Expected no place delivered to, as its city is not told here"],
+    "DE",
+    "both",
+    ({ deliver_to_country }) => deliver_to_country === null,
+  ),
+  national(
+    ["DE-R-011", "BT-78", "deliver_to_country", "Expected no place delivered to, as its post code is not told here"],
+    "DE",
+    "both",
+    ({ deliver_to_country }) => deliver_to_country === null,
+  ),
+  national(
     ["DE-R-014", "BT-119", "vat_breakdown", "Expected a rate, even where there is no VAT"],
     "DE",
     "both",
@@ -74,6 +93,17 @@ export const nationalRules: readonly BusinessRule[] = [
     "DE",
     "both",
     (one) => !isTaxed(one) || isFilled(one.seller.vat_id) || isFilled(one.seller.tax_number),
+  ),
+  national(
+    [
+      "DE-R-018",
+      "BT-20",
+      "payment.terms",
+      "Expected #SKONTO#TAGE=n#PROZENT=n.nn#, a line of its own, or no line with #",
+    ],
+    "DE",
+    "both",
+    ({ payment }) => hasReadableDiscounts(payment.terms ?? ""),
   ),
   national(
     ["DE-R-023-1", "BG-17", "payment.account", "Expected the account to transfer to"],
@@ -114,6 +144,35 @@ export const nationalRules: readonly BusinessRule[] = [
       one.type !== "invoice" || !isFilled(one.payment.means_code) || danishMeans.includes(one.payment.means_code),
   ),
   national(
+    [
+      "DK-R-006",
+      "BT-81",
+      "payment.means_code",
+      "The registration number of a bank is not told of here: expected other means",
+    ],
+    "DK",
+    "both",
+    ({ payment }) => !["31", "42"].includes(payment.means_code ?? ""),
+  ),
+  national(
+    ["DK-R-007", "BT-81", "payment.means_code", "Direct debit is not told of here: expected other means"],
+    "DK",
+    "both",
+    ({ payment }) => !["49"].includes(payment.means_code ?? ""),
+  ),
+  national(
+    ["DK-R-008", "BT-81", "payment.means_code", "A giro form is not told of here: expected other means"],
+    "DK",
+    "both",
+    ({ payment }) => !["50"].includes(payment.means_code ?? ""),
+  ),
+  national(
+    ["DK-R-010", "BT-81", "payment.means_code", "A giro form is not told of here: expected other means"],
+    "DK",
+    "both",
+    ({ payment }) => !["93"].includes(payment.means_code ?? ""),
+  ),
+  national(
     ["DK-R-016", "BT-115", "totals.payable", "Expected a credit note of no negative total"],
     "DK",
     "both",
@@ -152,6 +211,18 @@ export const nationalRules: readonly BusinessRule[] = [
     (one) => hasStreetAndCode(one.buyer),
   ),
 
+  national(
+    ["IS-R-006", "BT-81", "payment.means_code", "An account of 12 digits is not told of here: expected other means"],
+    "IS",
+    "seller",
+    ({ payment }) => !["9"].includes(payment.means_code ?? ""),
+  ),
+  national(
+    ["IS-R-007", "BT-81", "payment.means_code", "An account of 12 digits is not told of here: expected other means"],
+    "IS",
+    "seller",
+    ({ payment }) => !["42"].includes(payment.means_code ?? ""),
+  ),
   national(
     ["IT-R-001", "BT-32", "seller.tax_number", "Expected 11 to 16 of A-Z and 0-9"],
     "IT",
