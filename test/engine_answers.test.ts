@@ -189,4 +189,23 @@ describe("a run that asks", () => {
     await house.sweep();
     assert.deepEqual((await goOn("succeeded")).output, { sent: "Late check-out" });
   });
+
+  it("is answered at its creation as it is read afterwards", async () => {
+    const { host } = await house.client.deploy(approving);
+    const bodies = [
+      { input: { question: "?" } },
+      { input: { question: "é\u{1F600}" }, session_id: "s", user_id: "u", metadata: { room: 12, tags: ["late"] } },
+    ];
+    for (const body of bodies) {
+      for (let n = 0; n < 2; n += 1) {
+        const answer = await house.client.call(host, "POST", "/v1/runs", { body: { ...body, background: true } });
+        assert.equal(answer.status, 202);
+        const read = await house.client.call(host, "GET", `/v1/runs/${answer.body.data.id}`);
+        assert.deepEqual(answer.body, read.body);
+        assert.deepEqual(await house.told(answer.body.data.id), ["run.created"]);
+      }
+    }
+    // One job for each, as for the ones that are made with a count and a transaction around them.
+    assert.equal(await house.dispatch(await house.start()), 4);
+  });
 });

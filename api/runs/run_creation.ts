@@ -11,6 +11,7 @@ import type { HostedApp } from "./hosted_app.ts";
 import { type CanceledRuns, cancelRuns } from "./run_cancel.ts";
 import { publishCanceled, publishEvents } from "./run_news.ts";
 import { runJob } from "./run_queue.ts";
+import type { Run } from "./run_reader.ts";
 import { compileSchemaNode } from "./schema_node.ts";
 
 export interface NewRun {
@@ -32,7 +33,7 @@ export interface RunCreationDeps {
 }
 
 /**
- * Creates the run, or answers the one that the same key and body created before.
+ * Creates the run, or answers the id of the one that the same key and body created before.
  * @throws ApiError bad_request for an input that does not fit the workflow's, conflict for a key with
  * another body or a session that is busy, too_many_requests for a full queue, payload_too_large
  */
@@ -40,7 +41,7 @@ export async function createRun(
   deps: RunCreationDeps,
   app: HostedApp,
   run: NewRun,
-): Promise<{ id: string; created: boolean; firstEvent: RunEvent | undefined }> {
+): Promise<{ id: string; created: Run | undefined; firstEvent: RunEvent | undefined }> {
   requireInput(app, run.input);
   const hash = run.idempotencyKey === undefined ? undefined : hashOf(run);
   const { id, event, canceled } = standsAlone(app, run)
@@ -63,7 +64,31 @@ export async function createRun(
       });
   if (event) publishEvents(deps.bus, [event]);
   if (canceled) publishCanceled(deps.bus, canceled);
-  return { id, created: event !== undefined, firstEvent: event };
+  return { id, created: event && runAtFirst(app, run, event), firstEvent: event };
+}
+
+/** The run as it is read in the moment of its creation. */
+function runAtFirst(app: HostedApp, run: NewRun, event: RunEvent): Run {
+  if (event.type !== "run.created") throw new Error(`Expected a run to begin with run.created, got ${event.type}`);
+  return {
+    id: event.run_id,
+    status: "pending",
+    app_id: app.id,
+    workflow_version_id: app.workflowVersionId,
+    session_id: run.sessionId ?? null,
+    user_id: run.userId ?? null,
+    trace_id: event.data.trace_id,
+    input: run.input,
+    output: null,
+    error: null,
+    usage: null,
+    metadata: run.metadata ?? {},
+    input_requests: [],
+    last_event_id: event.id,
+    created_at: new Date(event.created_at),
+    started_at: null,
+    ended_at: null,
+  };
 }
 
 /** Nothing else is to hold of it than that it is there: one statement makes it, without a transaction around it. */

@@ -73,12 +73,13 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
           throw new ApiError("bad_request", { details: { stream: "Expected either background or stream" } });
         }
         if (body.stream) requireGateway(request, deps);
-        const { id, firstEvent } = await createRun(deps, app, newRunOf(body, request));
+        const { id, created, firstEvent } = await createRun(deps, app, newRunOf(body, request));
         if (body.stream) {
           const events = firstEvent ? [{ id: 1, type: firstEvent.type, json: JSON.stringify(firstEvent) }] : [];
           const cancel_on_disconnect = body.on_disconnect === "cancel";
           return grant({ run_id: id, after: 0, types: [], events, cancel_on_disconnect });
         }
+        if (body.background && created) return Response.json({ data: created }, { status: 202 });
         const waitMs = body.background ? 0 : deps.syncWaitMs;
         const run = await waitForRun(deps, app.id, id, { waitMs, until: rests, signal: request.signal });
         return Response.json({ data: run }, { status: isTerminal(run.status) && !body.background ? 200 : 202 });
