@@ -69,8 +69,15 @@ export async function startLiveKitServer(options: LiveKitServerOptions = {}): Pr
   });
   const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const url = `ws://127.0.0.1:${port}`;
-  void exited.then(() => rmSync(options.dataDir ? folder : dirname(folder), { recursive: true, force: true }));
-  if (!(await isUp(child, exited, url))) return undefined;
+  const clean = () => rmSync(options.dataDir ? folder : dirname(folder), { recursive: true, force: true });
+  const up = await isUp(child, exited, url).catch((error: unknown) => {
+    clean();
+    throw error;
+  });
+  if (!up) {
+    clean();
+    return undefined;
+  }
   const pid = child.pid ?? 0;
   writeFileSync(pidFile, JSON.stringify({ pid, started_at: processStartedAt(pid) }));
   const kill = () => child.kill("SIGKILL");
@@ -87,6 +94,7 @@ export async function startLiveKitServer(options: LiveKitServerOptions = {}): Pr
       const timer = setTimeout(kill, stopMsMax);
       await exited;
       clearTimeout(timer);
+      clean();
     },
   };
 }

@@ -79,10 +79,10 @@ export class RoomCaller implements CallDriver {
   }
 
   /** Resolves when `found` finds something. @throws Error saying `what` was expected */
-  async until<T>(what: string, found: () => T | undefined | false): Promise<T> {
+  async until<T>(what: string, found: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
     const giveUpAtMs = performance.now() + patienceMs;
     for (;;) {
-      const value = found();
+      const value = await found();
       if (value !== undefined && value !== false) return value;
       if (performance.now() > giveUpAtMs) {
         throw new Error(`Expected ${what}; heard ${this.messages.map(({ type }) => type).join(" ")}`);

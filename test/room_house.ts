@@ -15,6 +15,7 @@ import { silentLog } from "#gateway/gateway_fixture.ts";
 import { silentLogger } from "#http/logger.ts";
 import { startWorkerPool } from "#media/worker_pool.ts";
 import { type LiveKitServer, startLiveKitServer } from "#standalone/livekit_server.ts";
+import { freePort } from "#standalone/ports.ts";
 import type { Sql } from "#store/sql.ts";
 import { appConfig, openApiHarness, workerMail } from "./api_harness.ts";
 import type { RoomTicket } from "./room_caller.ts";
@@ -45,7 +46,9 @@ export const noLiveKit =
   spawnSync("livekit-server", ["--version"]).error === undefined ? false : "no livekit-server on the PATH";
 
 export async function openRoomHouse(config: Partial<GatewayConfig> = {}): Promise<RoomHouse> {
-  const liveKit = await startLiveKitServer();
+  const port = await freePort();
+  const webhookUrl = `http://127.0.0.1:${port}/v1/agents/voice/rooms/webhook`;
+  const liveKit = await startLiveKitServer({ webhookUrl });
   if (!liveKit) throw new Error("Expected a livekit-server on the PATH");
   const harness = await openApiHarness(undefined, { liveKit }).catch(async (error: unknown) => {
     await liveKit.stop();
@@ -61,7 +64,7 @@ export async function openRoomHouse(config: Partial<GatewayConfig> = {}): Promis
     config: {
       gatewayId: "rooms",
       bindAddress: "127.0.0.1",
-      port: 0,
+      port,
       apiUrl: api.url,
       publicUrl: undefined,
       gatewayPublicUrl: undefined,

@@ -55,6 +55,8 @@ describe("a call in a LiveKit room", { skip: noLiveKit }, () => {
     );
     assert.ok(likeness > 0.8, `what came back is what was said: likeness ${likeness.toFixed(2)}`);
     const record = await leaves(caller, callId);
+    // The server's own webhooks came, signed, and were taken.
+    await caller.until("webhooks", async () => (await house.sql`select 1 from livekit_webhook`).length >= 3);
     assert.equal(record.transport, "room");
     assert.deepEqual(
       record.transcript.map(({ role }: { role: string }) => role),

@@ -270,12 +270,33 @@ describe("the agent's seat in a room", () => {
     await news({ news: "caller_left", participant_sid: "PA_0" });
     await news({ news: "nonsense" });
     await bus.publish(topics.roomNews("g1"), "no json");
+    house.clock.advance(5000);
+    assert.equal(session.pauses, 0);
     await news({ news: "caller_left", participant_sid: "PA_1" });
-    await eventually(() => session.pauses === 1, "the link is taken for lost");
+    await eventually(() => {
+      house.clock.advance(1000);
+      return session.pauses === 1;
+    }, "the link is taken for lost");
     seat.came("PA_2");
     await news({ news: "room_finished" });
     const { end } = await api().closeOf(callId);
     assert.equal(end.error_code, "room_lost");
+    assert.equal(slots(), 0);
+  });
+
+  it("hangs up when the room tells why after a webhook has told that", async () => {
+    const { callId, seat } = await calling();
+    const left = { call_id: callId, news: "caller_left", participant_sid: "PA_1" };
+    await bus.publish(topics.roomNews("g1"), JSON.stringify(left));
+    seat.left(true);
+    assert.equal((await api().closeOf(callId)).end.reason, "client_hangup");
+  });
+
+  it("hangs up when a caller whose link was lost turns out to have left", async () => {
+    const { callId, seat } = await calling();
+    seat.report({ kind: "interrupted", seat: 1 });
+    seat.left(true);
+    assert.equal((await api().closeOf(callId)).end.reason, "client_hangup");
     assert.equal(slots(), 0);
   });
 

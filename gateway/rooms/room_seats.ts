@@ -47,6 +47,8 @@ export interface RoomSeats {
 const tockMs = 1000;
 /** Below the time after which the api gives up. */
 const joinMsMax = roomLimits.seatAnswerMs - 1000;
+/** How long the room may take to tell by itself what a webhook has told. */
+const newsGraceMs = 3000;
 /** Messages of a caller whose call is being opened. */
 const earlyTextsMax = 64;
 
@@ -145,6 +147,8 @@ class RoomSeat {
   #link: RoomLink | undefined;
   /** The visit of the caller that is under way. */
   #callerSid: string | undefined;
+  /** A webhook says that this visit is over, and not why: the room itself may tell more. */
+  #toldLeft: { participantSid: string; atMs: number } | undefined;
   #early: string[] = [];
   #sentBytes = 0;
   #seqWhenLost = 0;
@@ -165,6 +169,11 @@ class RoomSeat {
   tock(nowMs: number): void {
     if (this.#state === "joining" && nowMs >= this.#joinedByMs) this.#failed("Expected to join the room in time");
     else if (this.#state === "waiting" && nowMs >= Date.parse(this.#request.expires_at)) this.leave();
+    const told = this.#toldLeft;
+    if (told && nowMs - told.atMs >= newsGraceMs) {
+      this.#toldLeft = undefined;
+      if (told.participantSid === this.#callerSid) this.#callerLeft(false);
+    }
   }
 
   /** Gives the slot back, where no call has it, and leaves the room. Idempotent. */
@@ -179,7 +188,7 @@ class RoomSeat {
 
   news(news: RoomNews): void {
     if (news.news === "room_finished") this.#roomEnded("room_lost");
-    else if (news.participant_sid === this.#callerSid) this.#callerLeft(false);
+    else this.#toldLeft = { participantSid: news.participant_sid, atMs: this.#deps.clock.nowMs() };
   }
 
   #heard(report: SeatReport): void {
@@ -305,8 +314,10 @@ class RoomSeat {
 
   #callerLeft(hungUp: boolean): void {
     this.#callerSid = undefined;
-    if (hungUp) this.#endLink({ kind: "closed", code: 1000, reason: "" });
-    else this.#linkLost();
+    if (!hungUp) this.#linkLost();
+    else if (this.#link) this.#endLink({ kind: "closed", code: 1000, reason: "" });
+    // The link was lost before, and now it is known why.
+    else this.#call?.end("client_hangup");
   }
 
   #linkLost(): void {

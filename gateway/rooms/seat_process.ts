@@ -5,7 +5,7 @@
  */
 import { dispose } from "@livekit/rtc-node";
 import { RoomParticipant } from "./room_participant.ts";
-import type { FromSeat, ToSeat } from "./seat_protocol.ts";
+import { type FromSeat, type ToSeat, withoutTokens } from "./seat_protocol.ts";
 
 /** Caller audio that waits for the gateway to read it; then the newest is dropped. */
 const unreadBytesMax = 4 * 1024 * 1024;
@@ -46,7 +46,7 @@ async function join({ seat, room }: Extract<ToSeat, { kind: "join" }>): Promise<
   try {
     await participant.join(room);
   } catch (error) {
-    tell({ kind: "failed", seat, reason: error instanceof Error ? error.message : String(error) });
+    tell({ kind: "failed", seat, reason: withoutTokens(error instanceof Error ? error.message : String(error)) });
     await leave(seat);
   }
 }
