@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { XMLParser } from "fast-xml-parser";
+import { takeNumber } from "#tax/invoices/invoice_number.ts";
 import { type Answer, type ApiHarness, openApiHarness } from "./api_harness.ts";
 
 const stay = {
@@ -435,6 +436,24 @@ describe("invoices", () => {
     } finally {
       await own.close();
     }
+  });
+
+  it("never go back by a day within a series, whatever the clocks of two processes say", async () => {
+    const me = await expecting(200, "GET", "/v1/auth/me");
+    const organizationId = me.organization.id as string;
+    const of = { organizationId, issuerId: null, environment: "live", type: "invoice" } as const;
+    const seller = { invoice_series: "CLOCKS" };
+    const take = (at: string) => api.sql.begin((tx) => takeNumber(tx, of, seller, new Date(at)));
+    assert.deepEqual((await take("2031-05-02T00:00:00Z")).issue_date, "2031-05-02");
+    const late = await take("2031-05-01T23:59:59Z");
+    assert.deepEqual([late.issue_date, late.sequence], ["2031-05-02", 2]);
+    const rolledBack = api.sql.begin(async (tx) => {
+      await takeNumber(tx, of, seller, new Date("2031-05-03T00:00:00Z"));
+      throw new Error("not issued after all");
+    });
+    await assert.rejects(rolledBack, /not issued/);
+    const next = await take("2031-05-02T12:00:00Z");
+    assert.deepEqual([next.issue_date, next.sequence], ["2031-05-02", 3]);
   });
 
   it("number without a gap from 1: 200 issued by 8 clients at once over 2 issuers", async () => {
