@@ -5,7 +5,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Log } from "../log.ts";
-import type { FromSeat, RoomToJoin, ToSeat } from "./seat_protocol.ts";
+import { type FromSeat, type RoomToJoin, type ToSeat, withoutTokens } from "./seat_protocol.ts";
 
 /** What a seat hears of its room: everything in `FromSeat` but `left`, and the loss of its process. */
 export type SeatReport = Exclude<FromSeat, { kind: "left" }> | { kind: "ended"; reason: "seat_process_lost" };
@@ -32,6 +32,8 @@ export interface SeatPool {
  */
 const seatsPerProcessMax = 8;
 const closeMsMax = 5000;
+/** Characters of what a process said on standard error that are kept for the log of its end. */
+const lastWordsMax = 2000;
 
 export function createSeatPool(options: { log: Log; seatsPerProcess?: number }): SeatPool {
   const perProcess = options.seatsPerProcess ?? seatsPerProcessMax;
@@ -44,9 +46,9 @@ export function createSeatPool(options: { log: Log; seatsPerProcess?: number }):
       if (one.seats < perProcess && (!best || one.seats < best.seats)) best = one;
     }
     if (best) return best;
-    const started: SeatProcess = new SeatProcess((seats, code) => {
+    const started: SeatProcess = new SeatProcess((lost) => {
       processes.delete(started);
-      options.log.warn({ seats, code }, "a process that sits in rooms has ended");
+      options.log.warn(lost, "a process that sits in rooms has ended");
     });
     processes.add(started);
     return started;
@@ -73,12 +75,16 @@ class SeatProcess {
   #isFlushDue = false;
   #isClosing = false;
 
-  constructor(onLost: (seats: number, code: number | null) => void) {
+  constructor(onLost: (lost: { seats: number; code: number | null; last_words: string }) => void) {
     this.#child = fork(fileURLToPath(new URL("./seat_process.ts", import.meta.url)), {
       // However the gateway itself was started.
       execArgv: ["--import", import.meta.resolve("tsx")],
       serialization: "advanced",
-      stdio: ["ignore", "ignore", "inherit", "ipc"],
+      stdio: ["ignore", "ignore", "pipe", "ipc"],
+    });
+    let lastWords = "";
+    this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      lastWords = (lastWords + text).slice(-lastWordsMax);
     });
     this.#child.on("message", (batch) => {
       for (const message of batch as FromSeat[]) this.#take(message);
@@ -89,7 +95,7 @@ class SeatProcess {
         const lost = [...this.#reports.values()];
         this.#reports.clear();
         for (const report of lost) report?.({ kind: "ended", reason: "seat_process_lost" });
-        if (!this.#isClosing) onLost(lost.length, code);
+        if (!this.#isClosing) onLost({ seats: lost.length, code, last_words: withoutTokens(lastWords) });
         resolve();
       });
     });

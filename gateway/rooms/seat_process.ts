@@ -77,5 +77,8 @@ process.on("disconnect", () => {
     .finally(() => process.exit(0));
 });
 
+// A promise that the client library forgot, of one room, must not end the calls in the others.
+process.on("unhandledRejection", (reason) => process.stderr.write(`${String(reason)}\n`));
+
 // A terminal's Ctrl-C and a supervisor's signal to the group are the gateway's to handle.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { eventually } from "../gateway_fixture.ts";
+import { createSeatPool, type SeatPool, type SeatReport } from "./seat_pool.ts";
+
+/** Nobody listens there. */
+const nowhere = { url: "ws://127.0.0.1:9", token: "token" };
+
+describe("the processes that sit in rooms", () => {
+  let pool: SeatPool;
+  let warnings: object[];
+  beforeEach(() => {
+    warnings = [];
+    const log = { info() {}, warn: (fields: object) => warnings.push(fields), error() {} };
+    pool = createSeatPool({ log, seatsPerProcess: 2 });
+  });
+  afterEach(() => pool.close());
+
+  const open = () => {
+    const reports: SeatReport[] = [];
+    return { reports, seat: pool.open(nowhere, (report) => reports.push(report)) };
+  };
+
+  it("say that a room cannot be joined, and are there for the next", async () => {
+    const first = open();
+    await eventually(() => first.reports.length > 0, "a report", 20_000);
+    assert.deepEqual(
+      first.reports.map(({ kind }) => kind),
+      ["failed"],
+    );
+    const [pid] = seatProcesses();
+    const second = open();
+    await eventually(() => second.reports.length > 0, "a report", 20_000);
+    assert.deepEqual(seatProcesses(), [pid]);
+    assert.deepEqual(warnings, []);
+  });
+
+  it("report nothing of a seat that was left", async () => {
+    const left = open();
+    left.seat.leave();
+    const other = open();
+    await eventually(() => other.reports.length > 0, "a report", 20_000);
+    assert.deepEqual(left.reports, []);
+  });
+
+  it("are as many as their seats need, and one that is killed ends its own seats alone", async () => {
+    const first = [open(), open()];
+    const [pid = 0] = seatProcesses();
+    const third = open();
+    assert.equal(seatProcesses().length, 2);
+    process.kill(pid, "SIGKILL");
+    await eventually(() => first.every(({ reports }) => reports.length > 0), "reports", 20_000);
+    for (const { reports } of first) assert.deepEqual(reports, [{ kind: "ended", reason: "seat_process_lost" }]);
+    assert.equal(warnings.length, 1);
+    await eventually(() => third.reports.length > 0, "a report", 20_000);
+    assert.deepEqual(
+      third.reports.map(({ kind }) => kind),
+      ["failed"],
+    );
+  });
+
+  it("end with the pool", async () => {
+    open();
+    assert.equal(seatProcesses().length, 1);
+    await pool.close();
+    assert.deepEqual(seatProcesses(), []);
+  });
+});
+
+/** Children of this process that sit in rooms. */
+function seatProcesses(): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+        const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+        return state !== "Z" && Number(parent) === process.pid && isSeatProcess(pid);
+      } catch {
+        return false; // It has ended meanwhile.
+      }
+    });
+}
+
+/** Between fork and exec a child still has our own command line. */
+function isSeatProcess(pid: number): boolean {
+  return /seat_process|seat_pool\.test/.test(readFileSync(`/proc/${pid}/cmdline`, "utf8"));
+}
