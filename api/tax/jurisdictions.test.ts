@@ -113,6 +113,10 @@ describe("GET /v1/jurisdictions", () => {
     assert.equal(await first("ile de france".replaceAll(" ", "-")), "FR-IDF");
     assert.equal(await first("東京"), "JP-13");
     assert.equal(await first("oaxaca"), "MX-OAX");
+    assert.equal(await first("south korea"), "KR");
+    assert.equal(await first("Korea, Republic of"), "KR");
+    assert.equal(await first("Deutschland"), "DE");
+    assert.equal(await first("united states"), "US");
     const { places, total } = await list({ q: "land", type: "country", limit: 3 });
     assert.equal(places.length, 3);
     assert.ok(total > 10);

@@ -6,7 +6,7 @@ import type { Jurisdiction } from "../rules/jurisdiction.ts";
 import { distanceKm, type Located, locate } from "../rules/place_at.ts";
 import type { Ruleset } from "../rules/ruleset.ts";
 import type { AddressAnswer, AddressIssue } from "./address_schema.ts";
-import { citiesCalled, citiesLike, type MatchedCity } from "./city_match.ts";
+import { citiesCalled, citiesLike, isCity, type MatchedCity } from "./city_match.ts";
 
 /** What is known of an address when its place is looked for. */
 export interface KnownAddress {
@@ -126,7 +126,7 @@ function placeByText(ruleset: Ruleset, address: KnownAddress): ByText {
       city: first.written,
     };
   }
-  const elsewhere = named.map((one) => one.place);
+  const elsewhere = named.filter(isCity).map((one) => one.place);
   const issues =
     elsewhere.length > 0 && regionPlace
       ? [issue("city", "mismatch", "warning", `The ${city} that we know is not in ${regionPlace.name}`)]

@@ -38,8 +38,9 @@ export function validateAddress(
 
   const region = format && checkRegion(request, country, format, ruleset, parts, issues);
   const ofPostalCode = format && checkPostalCode(country, format, parts, issues, region);
-  const filled =
-    region ?? (format && ofPostalCode && matchedAs(ofPostalCode, country, format, parts.city ?? "", request.language));
+  const byPostalCode =
+    format && ofPostalCode && matchedAs(ofPostalCode, country, format, parts.city ?? "", request.language);
+  const filled = narrowerOf(ruleset, region, byPostalCode);
   if (format && filled) parts.region = usesRegion(format) || parts.region !== null ? filled.written : null;
 
   const { lat, lng } = request;
@@ -49,7 +50,7 @@ export function validateAddress(
     city: parts.city,
     district: parts.district,
     postalCode: parts.postal_code,
-    region: regionCode === undefined ? undefined : { code: regionCode, byPostalCode: region === undefined },
+    region: regionCode === undefined ? undefined : { code: regionCode, byPostalCode: filled !== region },
     point: lat === undefined || lng === undefined ? undefined : { lat, lng },
   });
   if (found.city !== undefined) parts.city = found.city;
@@ -88,6 +89,17 @@ export function validateAddress(
       .slice(0, 10)
       .map((one) => shownPlace(ruleset, one)),
   };
+}
+
+/** The region that was given, or the one that the postal code tells where that lies inside it, as a province does. */
+function narrowerOf(
+  ruleset: Ruleset,
+  given: MatchedRegion | undefined,
+  told: MatchedRegion | undefined,
+): MatchedRegion | undefined {
+  if (!given || !told?.code) return given ?? told;
+  const isInside = ruleset.stackOf(told.code).some((place, index) => index > 0 && place.code === given.code);
+  return isInside ? told : given;
 }
 
 /** ISO 3166-2's code of today for one that it has withdrawn. */
@@ -187,7 +199,8 @@ function departmentOf(country: string, code: string): AddressRegion | undefined 
   if (country !== "FR" || /^(97|98)/.test(code)) return undefined;
   const corsica = /^20[01]/.test(code) ? "2A" : /^20/.test(code) ? "2B" : undefined;
   const key = corsica ?? code.slice(0, 2);
-  return { key, code: `FR-${key}` };
+  // The Rhône and the metropolis of Lyon share theirs.
+  return key === "69" ? { key, code: "FR-ARA" } : { key, code: `FR-${key}` };
 }
 
 /** What is missing, and what this country's addresses do not have. */

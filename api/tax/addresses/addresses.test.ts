@@ -73,7 +73,7 @@ describe("an address that is right", () => {
 
   it("is written as its own post does", async () => {
     const { normalized } = await validate(sanFrancisco);
-    assert.deepEqual(normalized.formatted, ["1 Market Street", "SAN FRANCISCO, CA 94105", "UNITED STATES OF AMERICA"]);
+    assert.deepEqual(normalized.formatted, ["1 Market Street", "SAN FRANCISCO, CA 94105", "UNITED STATES"]);
     const swiss = await validate({ line1: "Bahnhofstrasse 1", city: "Zürich", postal_code: "CH-8001", country: "CH" });
     assert.equal(swiss.normalized.postal_code, "8001");
     assert.equal(swiss.normalized.formatted[1], "CH-8001 Zürich");
@@ -84,7 +84,7 @@ describe("an address that is right", () => {
       postal_code: "1638001",
       country: "JP",
     });
-    assert.equal(tokyo.normalized.formatted[0], "〒163-8001");
+    assert.deepEqual(tokyo.normalized.formatted, ["〒163-8001", "東京都", "新宿区", "西新宿2-8-1", "JAPAN"]);
     assert.equal(tokyo.normalized.region, "東京都");
     assert.equal(tokyo.normalized.region_code, "JP-13");
     const hongKong = await validate({
@@ -133,6 +133,39 @@ describe("an address that needs a hand", () => {
       const { normalized } = await validate({ line1: "1", city: "X", postal_code: given, country });
       assert.equal(normalized.postal_code, wanted, country);
     }
+  });
+
+  it("keeps the accents and the language that somebody chose, not capitals throughout", async () => {
+    const cityOf = async (city: string, region: string, postal_code: string, country: string) =>
+      (await validate({ line1: "1", city, region, postal_code, country })).normalized.city;
+    assert.equal(await cityOf("Montréal", "QC", "H2Y 1C6", "CA"), "Montréal");
+    assert.equal(await cityOf("VANCOUVER", "BC", "V6B 1A1", "CA"), "Vancouver");
+    assert.equal(await cityOf("Venice", "VE", "30124", "IT"), "Venice");
+    assert.equal(await cityOf("venezia", "VE", "30124", "IT"), "Venezia");
+  });
+
+  it("takes the province of the postal code inside the region that was given, and a division for a city of its name", async () => {
+    const barcelona = {
+      line1: "La Rambla 1",
+      city: "Barcelona",
+      region: "Catalunya",
+      postal_code: "08002",
+      country: "ES",
+    };
+    const { normalized, jurisdiction } = await validate(barcelona);
+    assert.deepEqual([normalized.region, normalized.region_code], ["Barcelona", "ES-B"]);
+    assert.equal(jurisdiction.code, "ES-CT-BCN");
+    const washington = {
+      line1: "1600 Pennsylvania Ave NW",
+      city: "Washington",
+      region: "DC",
+      postal_code: "20500",
+      country: "US",
+    };
+    const capital = await validate(washington);
+    assert.deepEqual([capital.verdict, capital.issues, capital.jurisdiction.code], ["valid", [], "US-DC"]);
+    const lyon = await validate({ line1: "1", city: "Lyon", postal_code: "69002", country: "FR" });
+    assert.ok(lyon.jurisdiction.stack.includes("FR-69M"));
   });
 
   it("gets its region from the postal code, where the data tells it", async () => {

@@ -17,11 +17,22 @@ export interface MatchedCity {
 export function citiesCalled(name: string, places: readonly Jurisdiction[]): MatchedCity[] {
   const wanted = folded(name);
   const found = places.flatMap((place) => {
-    const written = namesOf(place).find((one) => folded(one) === wanted);
-    return written === undefined ? [] : [{ place, written }];
+    const same = namesOf(place).filter((one) => folded(one) === wanted);
+    return same.length === 0 ? [] : [{ place, written: writtenAs(name, same) }];
   });
-  const cities = found.filter(({ place }) => cityTypes.has(place.type));
+  const cities = found.filter(isCity);
   return cities.length > 0 ? cities : found.filter(({ place }) => place.type !== "country");
+}
+
+/** Whether it is a city in name as well, not a division that is called like one. */
+export const isCity = ({ place }: MatchedCity) => cityTypes.has(place.type);
+
+/** A name as we write it; accents and spellings that somebody chose stay theirs, capitals throughout do not. */
+function writtenAs(given: string, names: readonly string[]): string {
+  const lower = given.toLowerCase();
+  const sameLetters = names.find((one) => one.toLowerCase() === lower);
+  const isShouted = given === given.toUpperCase() || given === lower;
+  return sameLetters ?? (isShouted ? (names[0] ?? given) : given);
 }
 
 /** Cities whose name is a typing error away. */

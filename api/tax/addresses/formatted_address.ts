@@ -19,7 +19,7 @@ export function formattedAddress(parts: AddressParts, format: AddressFormat, cou
   const pattern = isInLatin ? (format.latin_format ?? format.format) : format.format;
   const capitals = (letter: string, text: string) => (format.upper.includes(letter) ? text.toUpperCase() : text);
   const textOf = (letter: string): string => {
-    if (letter === "A") return [parts.line1, parts.line2].filter((line) => line !== null).join("\n");
+    if (letter === "A") return streetLines(parts, pattern).join("\n");
     const field = Object.entries(letters).find(([, one]) => one === letter)?.[0] as AddressField | undefined;
     return (field && parts[field]) ?? "";
   };
@@ -33,6 +33,19 @@ export function formattedAddress(parts: AddressParts, format: AddressFormat, cou
     return filled.split("\n");
   });
   return [...lines, country.toUpperCase()].map(tidied).filter((line) => line !== "");
+}
+
+/**
+ * Street lines, with the city among them where the format has no place for it (Japan): after the street,
+ * or before it where the wider comes first.
+ */
+function streetLines({ line1, line2, region, ...parts }: AddressParts, pattern: string): string[] {
+  // Dubai in Dubai.
+  const city = parts.city === region ? null : parts.city;
+  const street = [line1, line2];
+  const widerFirst = pattern.includes("%S") && pattern.indexOf("%S") < pattern.indexOf("%A");
+  const lines = pattern.includes("%C") ? street : widerFirst ? [city, ...street] : [...street, city];
+  return lines.filter((line) => line !== null);
 }
 
 /** `CH-%Z %C` without a postal code is `%C`. */

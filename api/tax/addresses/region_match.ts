@@ -52,7 +52,8 @@ export function matchedAs(
   const local = abbreviating.has(country) ? region.key : (region.name ?? region.key);
   const spoken = language?.slice(0, 2).toLowerCase();
   const wantsLatin = spoken === undefined ? isLatin(like) : !(format.languages ?? []).includes(spoken);
-  const written = isLatin(local) || !wantsLatin ? local : (region.latin_name ?? local);
+  const inLatin = [region.latin_name, region.key].find((one) => one !== undefined && isLatin(one));
+  const written = isLatin(local) || !wantsLatin ? local : (inLatin ?? local);
   return { written, code: region.code, region };
 }
 

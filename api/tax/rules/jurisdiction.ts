@@ -71,7 +71,7 @@ export const JurisdictionFile = Type.Object(
         ),
       ),
     ),
-    /** What subdivisions taken from ISO 3166-2 are called, where ISO's own name is not the English one. */
+    /** What countries and subdivisions are called, where ISO's own name is not the English one. */
     names: Type.Optional(
       Type.Record(JurisdictionCode, Type.Object({ name: PlaceName, local_name: Type.Optional(PlaceName) }, closed)),
     ),

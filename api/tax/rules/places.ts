@@ -10,7 +10,12 @@ export function assemblePlaces(
   const places = new Map<string, Jurisdiction>();
   const names = new Map(files.flatMap(({ content }) => Object.entries(content.names ?? {})));
   const isoParents = new Map<string, string>();
-  for (const { alpha2, name } of iso31661) places.set(alpha2, placeFrom({ code: alpha2, name, type: "country" }));
+  for (const { alpha2, name } of iso31661) {
+    const named = names.get(alpha2) ?? { name };
+    // ISO's own form, "Korea, Republic of", is found as well.
+    const aliases = named.name === name ? [] : [name];
+    places.set(alpha2, placeFrom({ code: alpha2, ...named, aliases, type: "country" }));
+  }
   for (const { file, content } of files) {
     for (const wanted of content.iso_subdivisions ?? []) {
       const found = iso31662.filter(({ code, parent }) =>
