@@ -118,4 +118,32 @@ describe("a stalled Postgres", () => {
     assert.equal((await canceled).body.data.status, "canceled");
     await eventually(async () => engine.running() === 0, "nothing is left");
   });
+
+  it("gives up a commit that nobody answers: another worker goes on with the run, and no event is told twice", async () => {
+    const { model } = talker();
+    const engine = await house.start({ model, sql, statementMsMax: 300 });
+    const { host } = await house.client.deploy(talking);
+    const { body } = await house.client.call(host, "POST", "/v1/runs", {
+      body: { input: { question: "?" }, background: true },
+    });
+    await house.dispatch(engine);
+    await eventually(async () => (await house.told(body.data.id)).includes("content.delta a"), "it talks");
+    link.stall();
+    await eventually(async () => engine.running() === 0, "it is given up");
+    house.api.advance(10_000);
+    await house.sweep();
+    const other = await house.start({ model });
+    assert.equal(await house.dispatch(other), 1);
+    await house.client.until(host, body.data.id, "succeeded");
+    link.flow();
+    const ids = await house.api.sql<{ id: number }[]>`
+      select id from run_event where run_id = ${body.data.id} order by id`;
+    assert.deepEqual(
+      ids.map(({ id }) => id),
+      ids.map((_, i) => i + 1),
+    );
+    const told = await house.told(body.data.id);
+    assert.equal(told.filter((type) => type === "run.succeeded").length, 1);
+    assert.equal(told.filter((type) => type === "node.completed a").length, 1);
+  });
 });

@@ -19,6 +19,7 @@ export interface EngineOptions {
   model?: LanguageModel;
   /** Another way to the same database. */
   sql?: Sql;
+  statementMsMax?: number;
 }
 
 export interface EngineHarness {
@@ -64,6 +65,7 @@ export async function openEngineHarness(): Promise<EngineHarness> {
         now,
         newId: () => crypto.randomUUID(),
         workerId,
+        ...(own.statementMsMax !== undefined && { statementMsMax: own.statementMsMax }),
         nodeDeps: () => nodeDeps(model),
       });
       started.push(engine);

@@ -16,6 +16,7 @@ import { type RunEventBatch, runTopic } from "#contracts/internal_runs.ts";
 import type { NewRunEvent, RunEvent } from "#contracts/run_event.ts";
 import type { Sql } from "#store/sql.ts";
 import type { NodeRunRow, RunOutcome } from "../run_rows.ts";
+import { statementMsMax, within } from "./deadline.ts";
 import type { AskedInput } from "./input_answers.ts";
 import {
   commitSteps,
@@ -80,6 +81,8 @@ export interface RecorderDeps {
   sql: Sql;
   bus: Bus;
   workerId: string;
+  /** A commit that takes longer has failed: its runs are lost. */
+  statementMsMax?: number | undefined;
   now(): Date;
   onError(error: unknown): void;
 }
@@ -144,7 +147,8 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   /** @returns the runs that were written; the others are left to whoever takes their leases over */
   async function commitBatch(batch: readonly Step<OpenRun>[]): Promise<ReadonlySet<string>> {
     try {
-      return await commitSteps(deps.sql, batch, { workerId: deps.workerId, now: deps.now() });
+      const written = commitSteps(deps.sql, batch, { workerId: deps.workerId, now: deps.now() });
+      return await within(deps.statementMsMax ?? statementMsMax, written);
     } catch (error) {
       if (!isRefusal(error) || batch.length === 1) {
         deps.onError(error);

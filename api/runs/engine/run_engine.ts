@@ -8,6 +8,7 @@ import type { Fragment, Sql } from "#store/sql.ts";
 import { canceledBy, cancelMarked } from "../run_cancel.ts";
 import { publishCanceled } from "../run_news.ts";
 import { answeredWhileParking, enqueueRuns, type RunControl, runControlTopic, unparkRuns } from "../run_queue.ts";
+import { statementMsMax, within } from "./deadline.ts";
 import { openInputRequests } from "./input_answers.ts";
 import type { NodeDeps } from "./node_kind.ts";
 import { createRecorder } from "./recorder.ts";
@@ -25,6 +26,8 @@ export interface RunEngineDeps {
   now(): Date;
   newId(): string;
   workerId: string;
+  /** Milliseconds after which a commit that nobody answered has failed. */
+  statementMsMax?: number;
   nodeDeps(claimed: ClaimedRun): NodeDeps;
 }
 
@@ -48,6 +51,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
     sql,
     bus,
     workerId: deps.workerId,
+    statementMsMax: deps.statementMsMax,
     now: deps.now,
     onError: onError("events not recorded; the runs are left"),
   });
@@ -62,7 +66,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
     const writer = recorder.open(claimed.run, () => held.run?.stop("lost"));
     const run = executeRun(claimed, writer, {
       nodeDeps: deps.nodeDeps,
-      inputRequests: (id) => openInputRequests(sql, id),
+      inputRequests: (id) => within(statementMsMax, openInputRequests(sql, id)),
       now: deps.now,
       newId: deps.newId,
       workerId: deps.workerId,
@@ -111,7 +115,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
   async function wakeAll(): Promise<void> {
     // What ended in one commit is told of in one turn.
     await new Promise((resolve) => setImmediate(resolve));
-    while (freed.length > 0) await wakeWaiting(sql, freed.splice(0));
+    while (freed.length > 0) await within(statementMsMax, wakeWaiting(sql, freed.splice(0)));
   }
 
   /** What came for runs while they were being parked or given back: nobody else heard it. */
@@ -151,7 +155,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
   });
   let renewing: Promise<void> | undefined;
   const timer = setInterval(() => {
-    renewing ??= renew()
+    renewing ??= within(statementMsMax, renew())
       .catch(onError("leases not renewed"))
       .finally(() => {
         renewing = undefined;
