@@ -130,8 +130,10 @@ const lockTimeoutMs = 5000;
 export async function changing<T>(sql: Sql, work: (tx: AnySql) => Promise<T>): Promise<T> {
   try {
     return (await sql.begin(async (tx) => {
-      await tx`select set_config('lock_timeout', ${String(lockTimeoutMs)}, true)`;
-      return work(tx);
+      // Sent now and not waited for: what comes behind it on the connection has it.
+      const bounded = tx`select set_config('lock_timeout', ${String(lockTimeoutMs)}, true)`.execute();
+      const [, done] = await Promise.all([bounded, work(tx)]);
+      return done;
     })) as T;
   } catch (error) {
     if ((error as { code?: unknown }).code !== lockNotAvailable) throw error;

@@ -94,22 +94,45 @@ export function replayed(reply: unknown): Response {
   return Response.json(reply, { headers: { "idempotent-replayed": "true" } });
 }
 
-async function book(deps: BookingDeps, principal: BillableCaller, body: NewBooking) {
-  const { sql, ruleset, locate, frozenRules } = deps;
+type Key = NonNullable<NewChange["key"]>;
+
+async function book(deps: BookingDeps, principal: BillableCaller, body: NewBooking): Promise<Booked> {
   const calculation = Value.Clean(CalculationRequest, body.calculation) as CalculationRequest;
   const { external_reference = null, issuer_id = null } = body;
   const meaning = refusing(() => meaningOf(calculation), "calculation");
   const fingerprint = fingerprintOf({ external_reference, issuer_id, calculation: meaning });
   const key = body.idempotency_key ? { text: body.idempotency_key, fingerprint } : undefined;
-  const earlier = key && (await bookedWith(sql, principal, key));
-  if (earlier) return { booking: earlier, isReplay: true };
+  try {
+    return await bookAnew(deps, principal, { calculation, external_reference, issuer_id, key });
+  } catch (error) {
+    // What was booked stands, also where it could not be booked any more.
+    const earlier = key && error instanceof ApiError && (await bookedWith(deps.sql, principal, key));
+    if (earlier) return { booking: earlier, isReplay: true };
+    throw error;
+  }
+}
 
-  const at = deps.now();
+interface Booked {
+  booking: Omit<BookingRow, "position">;
+  isReplay: boolean;
+}
+
+async function bookAnew(
+  { sql, ruleset, locate, frozenRules, now }: BookingDeps,
+  principal: BillableCaller,
+  {
+    calculation,
+    external_reference,
+    issuer_id,
+    key,
+  }: Pick<BookingRow, "external_reference" | "issuer_id"> & { calculation: CalculationRequest; key: Key | undefined },
+): Promise<Booked> {
+  const at = now();
   const today = at.toISOString().slice(0, 10);
   const place = refusing(() => placeRulesFor(calculation, ruleset, { locate }), "calculation");
   const answer = refusing(() => calculateWith(place, calculation, today), "calculation");
   await frozenRules.keep(place);
-  const booking: Omit<BookingRow, "position"> = {
+  const booking: Booked["booking"] = {
     id: crypto.randomUUID(),
     organization_id: principal.organizationId,
     environment: principal.environment,
@@ -127,13 +150,8 @@ async function book(deps: BookingDeps, principal: BillableCaller, body: NewBooki
     created_at: at,
     updated_at: at,
   };
-  const change: NewChange = {
-    kind: "created",
-    request: calculation,
-    delta: taxDelta(undefined, answer),
-    by: principal,
-    at,
-  };
+  const delta = taxDelta(undefined, answer);
+  const change: NewChange = { kind: "created", request: calculation, delta, by: principal, at };
   return changing(sql, async (tx) => {
     if (issuer_id) await requireUsableIssuer(tx, principal.organizationId, issuer_id);
     if (await insertBooking(tx, booking, change)) return { booking, isReplay: false };
@@ -150,7 +168,7 @@ async function book(deps: BookingDeps, principal: BillableCaller, body: NewBooki
 async function bookedWith(
   sql: AnySql,
   { organizationId, environment }: BillableCaller,
-  key: { text: string; fingerprint: string },
+  key: Key,
 ): Promise<BookingRow | undefined> {
   const [row] = await sql<BookingRow[]>`
     select ${bookingColumns(sql)} from bookings
@@ -164,7 +182,7 @@ export function keyReused(field: "idempotency_key" | "refund_idempotency_key"): 
 }
 
 /** Answers false, and writes nothing, when the booking's key is taken; waits for whoever is taking it. */
-function insertBooking(sql: AnySql, row: Omit<BookingRow, "position">, change: NewChange): Promise<boolean> {
+function insertBooking(sql: AnySql, row: Booked["booking"], change: NewChange): Promise<boolean> {
   return writeChange(
     sql,
     sql`insert into bookings
