@@ -13,6 +13,7 @@ import type { Route } from "#http/route.ts";
 import { createService, type Fetch } from "#http/service.ts";
 import { accessKeyRoutes } from "#identity/access_keys.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
+import { believedAddress } from "#identity/attempt_limits.ts";
 import { internalGuard, openAuthentication } from "#identity/authentication.ts";
 import { organizationRoutes } from "#identity/organizations.ts";
 import { projectRoutes } from "#identity/projects.ts";
@@ -117,7 +118,8 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...internalCallRoutes({ sql, now, logger, internal }),
     ...internalRunRoutes({ sql, bus, now, internal }),
   ];
-  const hostedApp = hostedAppGuard({ sql, bus, now, appDomain });
+  const addressOf = believedAddress(config.internalSecret);
+  const hostedApp = hostedAppGuard({ sql, bus, now, appDomain, addressOf });
   const runDeps = {
     sql,
     bus,
@@ -138,7 +140,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const serving = { translateError: unavailableStore, logger, metrics, newRequestId: () => crypto.randomUUID() };
   const shared = { ...serving, face: platformErrorResponse };
   const { jwtSecret, requireEmailVerification } = config;
-  const tax = await openTaxService({ sql, bus, now, jwtSecret, requireEmailVerification, serving });
+  const tax = await openTaxService({ sql, bus, now, addressOf, jwtSecret, requireEmailVerification, serving });
   const appService = createService({
     ...shared,
     routes: hostRoutes,

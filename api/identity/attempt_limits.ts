@@ -4,7 +4,9 @@
  */
 import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
+import { gatewayHeader } from "#contracts/internal_runs.ts";
 import type { AnySql } from "#store/sql.ts";
+import { equalSecrets } from "./secret.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -67,7 +69,17 @@ function tooMany(retryAfterMs: number): ApiError {
   return new ApiError("too_many_requests", { retryAfterS, detail: `Too many attempts: try again in ${retryAfterS} s` });
 }
 
-/** Who asks, as our own gateway saw it; all who come past it are one. */
-export function addressOf(request: Request): string {
-  return request.headers.get("x-forwarded-for")?.split(",").at(-1)?.trim().slice(0, 64) || "direct";
+/** Who asks, as far as it can be believed. */
+export type AddressOf = (request: Request) => string;
+
+/**
+ * The caller's address as our own gateway saw it. All who come past it are one: a header that
+ * anybody can write gives nobody further tries.
+ */
+export function believedAddress(internalSecret: string): AddressOf {
+  return (request) => {
+    const shown = request.headers.get(gatewayHeader);
+    if (!shown || !equalSecrets(shown, internalSecret)) return "direct";
+    return request.headers.get("x-forwarded-for")?.split(",").at(-1)?.trim().slice(0, 64) || "direct";
+  };
 }

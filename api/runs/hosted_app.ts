@@ -7,6 +7,7 @@ import { ApiError } from "#contracts/errors.ts";
 import { bearerTokenOf, secretPrefixes } from "#contracts/secrets.ts";
 import type { WorkflowDefinition } from "#contracts/workflow.ts";
 import type { Guard } from "#http/route.ts";
+import type { AddressOf } from "#identity/attempt_limits.ts";
 import { sha256Hex } from "#identity/secret.ts";
 import type { Fragment, Sql } from "#store/sql.ts";
 import { type AppPolicy, appPolicyDefault } from "./app_policy.ts";
@@ -26,6 +27,7 @@ export interface HostedAppDeps {
   bus: Bus;
   now(): Date;
   appDomain: string;
+  addressOf: AddressOf;
 }
 
 export interface HostedAppGuard extends Guard<HostedApp> {
@@ -35,7 +37,7 @@ export interface HostedAppGuard extends Guard<HostedApp> {
   admit(request: Request, appId: string): void;
 }
 
-export function hostedAppGuard({ sql, bus, now, appDomain }: HostedAppDeps): HostedAppGuard {
+export function hostedAppGuard({ sql, bus, now, appDomain, addressOf }: HostedAppDeps): HostedAppGuard {
   const admitted = new WeakMap<Request, string>();
   const suffix = `.${appDomain.toLowerCase()}`;
 
@@ -52,7 +54,7 @@ export function hostedAppGuard({ sql, bus, now, appDomain }: HostedAppDeps): Hos
     const token = bearerTokenOf(request.headers.get("authorization"));
     const { app, key } = await findApp(sql, sql`app.host_label = ${label}`, token ? sha256Hex(token) : "", now());
     if (app.isPublic) {
-      await countPublicRequest(bus, request, app);
+      await countPublicRequest(bus, addressOf(request), app);
       return app;
     }
     if (!token?.startsWith(secretPrefixes.accessKey) || !key) throw new ApiError("unauthorized");
@@ -111,8 +113,7 @@ async function findApp(sql: Sql, where: Fragment, keySha256: string, now: Date) 
 }
 
 /** One address may call a public app so often a minute. Without a bus nothing is counted: calls go on. */
-async function countPublicRequest(bus: Bus, request: Request, app: HostedApp): Promise<void> {
-  const address = request.headers.get("x-forwarded-for")?.split(",").at(-1)?.trim() ?? "unknown";
+async function countPublicRequest(bus: Bus, address: string, app: HostedApp): Promise<void> {
   const limit = app.policy.public_requests_per_minute;
   const hit = await bus.hitRateLimit(`public_app:${app.id}:${address}`, limit, 60_000).catch(() => undefined);
   if (hit && !hit.allowed) throw new ApiError("too_many_requests", { retryAfterS: Math.ceil(hit.retryAfterMs / 1000) });

@@ -5,7 +5,7 @@ import { publicAccess, type Route, route } from "#http/route.ts";
 import { standingChanged } from "#identity/access_tokens.ts";
 import { type MailJob, queueMail } from "#identity/account_mail.ts";
 import { tokenLengthMax, useAccountToken } from "#identity/account_tokens.ts";
-import { addressOf, countCostly } from "#identity/attempt_limits.ts";
+import { countCostly } from "#identity/attempt_limits.ts";
 import { EmailAddress, NewPassword, refuseGuessable } from "#identity/credentials_schema.ts";
 import { hashPassword } from "#identity/password.ts";
 import type { AccountDeps } from "./accounts.ts";
@@ -17,7 +17,9 @@ const MessageReply = Type.Object({ message: Type.String() });
 const mailsPerMinute = { byCaller: 60, toMailbox: 5 };
 const triesPerMinute = 120;
 
-export function accountRecoveryRoutes({ sql, bus, now }: Pick<AccountDeps, "sql" | "bus" | "now">): Route[] {
+type RecoveryDeps = Pick<AccountDeps, "sql" | "bus" | "now" | "addressOf">;
+
+export function accountRecoveryRoutes({ sql, bus, now, addressOf }: RecoveryDeps): Route[] {
   /** The same for every address: whether there is an account is the worker's question. */
   const requestMail = async (request: Request, kind: "verify_email" | "reset_password", email: string) => {
     await countCostly(bus, `mail:${kind}`, addressOf(request), mailsPerMinute.byCaller);

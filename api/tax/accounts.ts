@@ -6,7 +6,7 @@ import { oneOf } from "#contracts/one_of.ts";
 import { publicAccess, type Route, route } from "#http/route.ts";
 import { type AccessTokens, accessTokenTtlS, unauthorized } from "#identity/access_tokens.ts";
 import { queueMail } from "#identity/account_mail.ts";
-import { addressOf, countCostly, countSignIn, uncountSignIn } from "#identity/attempt_limits.ts";
+import { type AddressOf, countCostly, countSignIn, uncountSignIn } from "#identity/attempt_limits.ts";
 import { type Role, roles } from "#identity/caller.ts";
 import {
   EmailAddress,
@@ -34,6 +34,7 @@ export interface AccountDeps {
   bus: Bus;
   now(): Date;
   accessTokens: AccessTokens;
+  addressOf: AddressOf;
   requireEmailVerification: boolean;
 }
 
@@ -91,7 +92,7 @@ const MeReply = Type.Object({
 const emailTaken = () => new ApiError("conflict", { detail: "This e-mail address has an account already" });
 
 export function accountRoutes(deps: AccountDeps): Route[] {
-  const { sql, bus, now, accessTokens } = deps;
+  const { sql, bus, now, accessTokens, addressOf } = deps;
   return [
     route({
       method: "POST",
@@ -170,7 +171,7 @@ export function accountRoutes(deps: AccountDeps): Route[] {
       guard: publicAccess,
       body: LoginRequest,
       reply: { status: 200, body: TokenReply },
-      errors: ["unauthorized", "forbidden", "too_many_requests"],
+      errors: ["unauthorized", "forbidden", "not_found", "too_many_requests"],
       examples: {
         by_password: { body: { email: "{{email}}", password: "correct horse battery" } },
         wrong_password: {
@@ -286,7 +287,7 @@ async function logIn(deps: AccountDeps, body: Static<typeof LoginRequest>, addre
     select organization_id, role from organization_member
     where user_id = ${user.id} and ${inOrganization} order by created_at, organization_id limit 1`;
   if (body.organization_id && !membership) {
-    throw new ApiError("forbidden", { detail: "This account does not belong to that organization" });
+    throw new ApiError("not_found", { detail: "No such organization, or this account is not in it" });
   }
   return tokenReply(accessTokens, {
     userId: user.id,

@@ -12,7 +12,7 @@ import { invalidRequest } from "#http/validation.ts";
 import { standingChanged, unauthorized } from "#identity/access_tokens.ts";
 import { queueMail } from "#identity/account_mail.ts";
 import { invitationTtlMs, tokenLengthMax } from "#identity/account_tokens.ts";
-import { addressOf, countCostly, countSignIn, uncountSignIn } from "#identity/attempt_limits.ts";
+import { countCostly, countSignIn, uncountSignIn } from "#identity/attempt_limits.ts";
 import { requireAdministrator } from "#identity/caller.ts";
 import { EmailAddress, GivenPassword, PersonName, refuseGuessable } from "#identity/credentials_schema.ts";
 import { hashPassword, verifyPassword } from "#identity/password.ts";
@@ -61,8 +61,10 @@ const exampleInvitation = {
   accepted_at: null,
 };
 
-export function invitationRoutes(deps: Pick<AccountDeps, "sql" | "bus" | "now" | "accessTokens">): Route[] {
-  const { sql, bus, now, accessTokens } = deps;
+export function invitationRoutes(
+  deps: Pick<AccountDeps, "sql" | "bus" | "now" | "accessTokens" | "addressOf">,
+): Route[] {
+  const { sql, bus, now, accessTokens, addressOf } = deps;
   return [
     route({
       method: "POST",

@@ -6,6 +6,7 @@ import { createService, type Fetch, type ServiceOptions } from "#http/service.ts
 import { taxErrorContract, taxErrorResponse } from "#http/tax_face.ts";
 import { openAccessTokens } from "#identity/access_tokens.ts";
 import { apiKeyRoutes, openApiKeys } from "#identity/api_keys.ts";
+import type { AddressOf } from "#identity/attempt_limits.ts";
 import { personalAccessTokenRoutes } from "#identity/personal_access_tokens.ts";
 import type { Sql } from "#store/sql.ts";
 import { accountPages } from "./account_pages.ts";
@@ -32,6 +33,7 @@ export interface TaxServiceDeps {
   sql: Sql;
   bus: Bus;
   now(): Date;
+  addressOf: AddressOf;
   jwtSecret: string;
   requireEmailVerification: boolean;
   /** What all services of the api are served with. */
@@ -69,10 +71,10 @@ export function isTaxPath(url: string): boolean {
 }
 
 export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> {
-  const { sql, bus, now, serving } = deps;
+  const { sql, bus, now, addressOf, serving } = deps;
   const accessTokens = await openAccessTokens(deps);
   const apiKeys = await openApiKeys({ sql, bus, now, accessTokens });
-  const common = { sql, bus, now, accessTokens };
+  const common = { sql, bus, now, addressOf, accessTokens };
   const accounts = { ...common, requireEmailVerification: deps.requireEmailVerification };
   const ruleset = rulesetOnDisk();
   const locate = (latitude: number, longitude: number) => placeAt(ruleset.places, latitude, longitude);
