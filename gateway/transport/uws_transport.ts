@@ -268,7 +268,7 @@ class UwsResponse implements HttpResponse {
       this.exchange.finish();
       this.res.cork(() => write(close));
     };
-    if (this.exchange.isReceiving()) void this.exchange.discardBody().then(end);
+    if (this.exchange.isReceiving()) void this.exchange.discardBody().then(end, end);
     else end();
   }
 
