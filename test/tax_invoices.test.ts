@@ -54,6 +54,7 @@ describe("invoices", () => {
   async function signUp(): Promise<string> {
     const email = `${crypto.randomUUID()}@example.com`;
     const answer = await api.call("POST", "/v1/auth/signup", { body: { email, password } });
+    assert.equal(answer.status, 201, JSON.stringify(answer.body));
     await api.sql`update organization set api_access_enabled = true where id = ${answer.body.organization.id}`;
     return answer.body.access_token;
   }
@@ -282,6 +283,12 @@ describe("invoices", () => {
     const page = await expecting(200, "GET", `/v1/invoices?booking_id=${booking}&limit=2`);
     const rest = await expecting(200, "GET", `/v1/invoices?booking_id=${booking}&cursor=${page.next_cursor}`);
     assert.deepEqual([...page.items, ...rest.items], listed.items);
+    const numbersOf = async (query: string) =>
+      (await expecting(200, "GET", `/v1/invoices?${query}`)).items.map((one: { number: string }) => one.number);
+    assert.deepEqual(await numbersOf(`number=${again.number}&booking_id=${booking}`), [again.number]);
+    assert.equal((await numbersOf(`booking_id=${booking}&issued_from=${again.issue_date}`)).length, 3);
+    assert.deepEqual(await numbersOf(`booking_id=${booking}&issued_to=2020-01-01`), []);
+    await expecting(422, "GET", "/v1/invoices?issued_from=2026-02-30");
     const notes = await expecting(200, "GET", `/v1/invoices?booking_id=${booking}&type=credit_note&state=issued`);
     assert.deepEqual(
       notes.items.map(({ id }: { id: string }) => id),

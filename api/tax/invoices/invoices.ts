@@ -4,6 +4,7 @@ import { oneOf } from "#contracts/one_of.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import type { BillableCaller } from "#identity/api_keys.ts";
 import type { Sql } from "#store/sql.ts";
+import { requireDates } from "../bookings/bookings.ts";
 import {
   findInvoice,
   InvoiceReply,
@@ -22,6 +23,8 @@ import { withoutBuyer } from "./not_ready_example.ts";
 const path = "/v1/invoices";
 const ofInvoice = { invoice_id: { route: "POST /v1/bookings/{booking_id}/invoice", field: "id" } };
 
+const day = (description: string) => Type.Optional(Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$", description }));
+
 const InvoicePage = Type.Object({
   items: Type.Array(InvoiceSummary),
   next_cursor: Type.Unsafe<number | null>({ type: ["integer", "null"], description: "null on the last page" }),
@@ -39,6 +42,9 @@ export function invoiceRoutes({ sql, guard }: { sql: Sql; guard: Guard<BillableC
         issuer_id: Type.Optional(Type.String({ format: "uuid" })),
         type: Type.Optional(oneOf(invoiceTypes)),
         state: Type.Optional(oneOf(issuedStates)),
+        number: Type.Optional(Type.String({ maxLength: 60 })),
+        issued_from: day("a date as YYYY-MM-DD: the earliest issue_date"),
+        issued_to: day("a date as YYYY-MM-DD: the latest issue_date"),
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: "default 50" })),
         cursor: Type.Optional(
           Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: "next_cursor of the page before" }),
@@ -47,7 +53,9 @@ export function invoiceRoutes({ sql, guard }: { sql: Sql; guard: Guard<BillableC
       reply: { status: 200, body: InvoicePage },
       examples: { credit_notes: { query: { type: "credit_note", limit: 10 } } },
       handle: async ({ principal, query }) => {
-        const { booking_id: booking, issuer_id: issuer, type, state, cursor, limit = 50 } = query;
+        const { booking_id: booking, issuer_id: issuer, type, state, number, cursor, limit = 50 } = query;
+        const { issued_from: from, issued_to: to } = query;
+        requireDates({ issued_from: from, issued_to: to });
         const rows = await sql<Omit<InvoiceRow, "document">[]>`
           select ${invoiceSummaryColumns(sql)} from invoices
           where organization_id = ${principal.organizationId} and environment = ${principal.environment}
@@ -55,6 +63,9 @@ export function invoiceRoutes({ sql, guard }: { sql: Sql; guard: Guard<BillableC
             ${issuer === undefined ? sql`` : sql`and issuer_id = ${issuer}`}
             ${type === undefined ? sql`` : sql`and type = ${type}`}
             ${state === undefined ? sql`` : sql`and state = ${state}`}
+            ${number === undefined ? sql`` : sql`and number = ${number}`}
+            ${from === undefined ? sql`` : sql`and issue_date >= ${from}`}
+            ${to === undefined ? sql`` : sql`and issue_date <= ${to}`}
             ${cursor === undefined ? sql`` : sql`and position < ${cursor}`}
           order by position desc limit ${limit + 1}`;
         const page = rows.slice(0, limit);
