@@ -243,6 +243,8 @@ describe("accounts of the tax service", () => {
     const registered = await api.call("POST", "/v1/auth/register", { token: admin, body });
     assert.equal(registered.status, 201);
     assert.equal((await logIn(api, body.email)).status, 200);
+    const elsewhere = { email: body.email, password, organization_id: crypto.randomUUID() };
+    assert.equal((await api.call("POST", "/v1/auth/login", { body: elsewhere })).status, 404);
     assert.equal((await api.call("POST", "/v1/auth/register", { token: admin, body })).status, 409);
     const nowhere = { ...body, email: "a@b.example", organization_id: crypto.randomUUID() };
     assert.equal((await api.call("POST", "/v1/auth/register", { token: admin, body: nowhere })).status, 404);
@@ -285,6 +287,16 @@ describe("accounts of the tax service", () => {
         "/v1/orgs/me/legal-profile",
         { time_zone: "Mars/Base" },
         ["time_zone: Expected an IANA time zone, for example Europe/Berlin"],
+        token,
+      ],
+      [
+        "PATCH",
+        "/v1/orgs/me/legal-profile",
+        { country: "ZZ", iban: "IT00X0542811101000000123456" },
+        [
+          "country: Expected an ISO 3166-1 alpha-2 code, or null",
+          "iban: Expected an IBAN without spaces, with check digits that fit, or null",
+        ],
         token,
       ],
       [

@@ -135,7 +135,8 @@ function explain({ type, schema, message }: ValueError): string {
     case ValueErrorType.StringPattern:
       return description ? `Expected ${description}` : message;
     case ValueErrorType.StringFormat:
-      return format === "date-time" ? "Expected a time in RFC 3339 form" : `Expected a ${format}`;
+      if (format === "date-time") return "Expected a time in RFC 3339 form";
+      return `Expected ${description ?? `a ${format}`}`;
     case ValueErrorType.Union: {
       if (description) return `Expected ${description}`;
       const values = (schema as { anyOf?: { const?: unknown }[] }).anyOf?.map((one) => one.const);

@@ -2,11 +2,14 @@
  * Who sells, as an invoice names it: the legal fields of an organization, and of each further
  * issuer. A field is set with a value and cleared with null.
  */
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { FormatRegistry, type Static, type TSchema, Type } from "@sinclair/typebox";
 import { invalidRequest } from "#http/validation.ts";
+import { CountryCode } from "./country_code.ts";
 
 const text = (maxLength: number) =>
   Type.String({ minLength: 1, maxLength, pattern: "\\S", description: "text that is not blank" });
+
+FormatRegistry.Set("iban", isIban);
 
 /** Every field, as it may be set. */
 export const legalFields = {
@@ -22,13 +25,13 @@ export const legalFields = {
   city: text(100),
   region: text(100),
   postal_code: text(20),
-  country: Type.String({ pattern: "^[A-Z]{2}$", description: "an ISO 3166-1 alpha-2 code" }),
+  country: CountryCode,
   electronic_address: text(200),
   electronic_address_scheme: Type.String({ pattern: "^(EM|[0-9]{4})$", description: "an EAS code" }),
   contact_name: text(200),
   contact_email: text(254),
   contact_phone: text(50),
-  iban: Type.String({ pattern: "^[A-Z]{2}[0-9]{2}[0-9A-Z]{8,30}$", description: "an IBAN without spaces" }),
+  iban: Type.String({ format: "iban", description: "an IBAN without spaces, with check digits that fit" }),
   payment_terms: text(500),
   time_zone: Type.String({ minLength: 1, maxLength: 64, description: "an IANA time zone" }),
   invoice_series: Type.String({
@@ -95,6 +98,13 @@ export function changedLegalProfile(profile: LegalProfile, change: Readonly<Reco
   return Object.fromEntries(
     Object.entries({ ...profile, ...Object.fromEntries(named) }).filter(([, value]) => value !== null),
   ) as LegalProfile;
+}
+
+/** ISO 13616: the check digits make the number, its letters as 10 to 35 and its head at the end, 1 modulo 97. */
+function isIban(text: string): boolean {
+  if (!/^[A-Z]{2}[0-9]{2}[0-9A-Z]{8,30}$/.test(text)) return false;
+  const digits = [...text.slice(4), ...text.slice(0, 4)].map((sign) => Number.parseInt(sign, 36)).join("");
+  return BigInt(digits) % 97n === 1n;
 }
 
 function isTimeZone(name: string): boolean {
