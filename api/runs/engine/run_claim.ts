@@ -46,9 +46,11 @@ export interface RunClaims {
 export function createRunClaims(deps: { sql: Sql; workerId: string; now(): Date }): RunClaims {
   const definitions = new Map<string, WorkflowDefinition>();
   const wanted = new Map<string, Claim>();
-  let underWay: Promise<void> | undefined;
+  let busy = false;
 
+  /** Never rejects. Not busy again in the very turn in which nothing is wanted: nobody is forgotten between. */
   async function claimWanted(): Promise<void> {
+    busy = true;
     // What is wanted in one turn goes together.
     await new Promise((resolve) => setImmediate(resolve));
     while (wanted.size > 0) {
@@ -61,6 +63,7 @@ export function createRunClaims(deps: { sql: Sql; workerId: string; now(): Date 
         for (const { reject } of batch.values()) reject(error);
       }
     }
+    busy = false;
   }
 
   return {
@@ -69,9 +72,7 @@ export function createRunClaims(deps: { sql: Sql; workerId: string; now(): Date 
       if (known) return known.promise;
       const own = newClaim();
       wanted.set(runId, own);
-      underWay ??= claimWanted().finally(() => {
-        underWay = undefined;
-      });
+      if (!busy) void claimWanted();
       return own.promise;
     },
   };

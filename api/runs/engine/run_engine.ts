@@ -106,16 +106,18 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
   /** Others may have waited for this one's place. Places that come free at once are one statement. */
   function wakeFor(place: FreedPlace): Promise<void> {
     freed.push(place);
-    waking ??= wakeAll().finally(() => {
-      waking = undefined;
-    });
+    waking ??= wakeAll();
     return waking;
   }
 
   async function wakeAll(): Promise<void> {
-    // What ended in one commit is told of in one turn.
-    await new Promise((resolve) => setImmediate(resolve));
-    while (freed.length > 0) await within(statementMsMax, wakeWaiting(sql, freed.splice(0)));
+    try {
+      // What ended in one commit is told of in one turn.
+      await new Promise((resolve) => setImmediate(resolve));
+      while (freed.length > 0) await within(statementMsMax, wakeWaiting(sql, freed.splice(0)));
+    } finally {
+      waking = undefined;
+    }
   }
 
   /** What came for runs while they were being parked or given back: nobody else heard it. */
