@@ -8,7 +8,7 @@ import type { Stay } from "./calculation_request.ts";
 import { addDays, isWithin } from "./calendar.ts";
 import { minorDigitsOf } from "./currency.ts";
 import type { Evaluation } from "./evaluation.ts";
-import { explanationOf, rateText } from "./explanation.ts";
+import { explanationOf, onTopText, rateText } from "./explanation.ts";
 import type { MissingInput } from "./missing_inputs.ts";
 import { Rational, sumOf } from "./rational.ts";
 import type { NightTax, RuleTax, SegmentTax } from "./rule_tax.ts";
@@ -50,7 +50,7 @@ export const TaxComponent = Type.Object({
   taxable_amount: nullable(Money),
   tax_amount: Money,
   exemptions: Type.Array(ExemptionNote),
-  inclusive: Type.Boolean(),
+  inclusive: Type.Boolean({ description: "in the price as asked; what of it is not, the explanation says" }),
   collector: Type.String(),
   vat_treatment: Type.String(),
   on_cancellation: nullable(Type.String()),
@@ -78,7 +78,10 @@ export const CalculationAnswer = Type.Object({
   }),
   totals_by_kind: Type.Record(Type.String(), Money),
   total_without_tax: Money,
-  total_with_tax: Money,
+  total_with_tax: Type.String({
+    description:
+      "what the guest pays: total_without_tax and all taxes. More than a price that includes tax where a tax stands on top of it (inclusive: false)",
+  }),
   rules_applied: Type.Array(
     Type.Object({
       rule_id: Type.String(),
@@ -100,14 +103,15 @@ export type CalculationAnswer = Static<typeof CalculationAnswer>;
 export function answerFrom(
   place: PlaceRules,
   stay: Stay,
-  { taxes, inclusive }: Evaluation,
+  { taxes, inside }: Evaluation,
   missing: readonly MissingInput[],
 ): CalculationAnswer {
   const digits = minorDigitsOf(stay.currency);
   const money = (amount: Rational) => amount.toFixed(digits);
-  const components = taxes.flatMap((tax) =>
-    linesOf(tax).map((line) => componentFrom(tax, line, stay, inclusive.has(tax.rule.id))),
-  );
+  const components = taxes.flatMap((tax) => {
+    const contained = linesOf(inside.get(tax.rule.id));
+    return linesOf(tax).map((line) => componentFrom(tax, line, stay, withinOf(line, contained)));
+  });
   const amounts = components.map((component) => Rational.parse(component.tax_amount));
   const total = sumOf(amounts);
   const kinds = new Map<string, Rational>([["accommodation", Rational.zero]]);
@@ -116,10 +120,9 @@ export function answerFrom(
   }
   const rooms = Rational.of(stay.rooms);
   const prices = sumOf(stay.prices).times(rooms);
-  // Of a price with tax in it, what stands on top is what is not inside.
-  const onTop = sumOf(components.flatMap((one, index) => (one.inclusive ? [] : (amounts[index] ?? []))));
-  const withTax = prices.plus(onTop);
-  const withoutTax = withTax.minus(total);
+  const contained = [...inside.values()].flatMap(linesOf).map((line) => printed(line.total, stay));
+  const withoutTax = prices.minus(sumOf(contained));
+  const withTax = withoutTax.plus(total);
   return {
     jurisdiction: { ...place.place, stack: [...place.place.stack] },
     currency: stay.currency,
@@ -146,7 +149,8 @@ interface Line {
   total: Rational;
 }
 
-function linesOf({ segments }: RuleTax): Line[] {
+function linesOf(tax: RuleTax | undefined): Line[] {
+  const segments = tax?.segments ?? [];
   const versions = [...new Set(segments.map((one) => one.segment.version))];
   return versions.map((version) => {
     const own = segments.filter((one) => one.segment.version === version);
@@ -157,7 +161,15 @@ function linesOf({ segments }: RuleTax): Line[] {
   });
 }
 
-function componentFrom(tax: RuleTax, line: Line, stay: Stay, isInclusive: boolean): TaxComponent {
+/** An amount as the answer has it. */
+const printed = (amount: Rational, stay: Stay) => Rational.parse(amount.toFixed(minorDigitsOf(stay.currency)));
+
+/** What of a line is within the price as asked; undefined where none of it is, as of a tax that stands on top. */
+function withinOf(line: Line, contained: readonly Line[]): Rational | undefined {
+  return contained.find(({ version }) => version === line.version)?.total;
+}
+
+function componentFrom(tax: RuleTax, line: Line, stay: Stay, within: Rational | undefined): TaxComponent {
   const digits = minorDigitsOf(stay.currency);
   const { rule } = tax;
   const { version, nights, segments } = line;
@@ -181,7 +193,7 @@ function componentFrom(tax: RuleTax, line: Line, stay: Stay, isInclusive: boolea
     taxable_amount: bases.length > 0 ? sumOf(bases).toFixed(digits) : null,
     tax_amount: line.total.toFixed(digits),
     exemptions,
-    inclusive: isInclusive,
+    inclusive: within !== undefined,
     collector: terms.collector ?? "property",
     vat_treatment: terms.vat_treatment ?? "outside",
     on_cancellation: terms.on_cancellation ?? null,
@@ -194,7 +206,10 @@ function componentFrom(tax: RuleTax, line: Line, stay: Stay, isInclusive: boolea
       at: rounding.at,
       unrounded: sumOf(nights.map(({ night }) => night.unrounded)).toText(8),
     },
-    explanation: explanationOf(line.segments, stay, line.total.toFixed(digits), exemptions),
+    explanation: [
+      explanationOf(line.segments, stay, line.total.toFixed(digits), exemptions),
+      ...onTopText(printed(line.total, stay), within && printed(within, stay), stay),
+    ].join(" "),
     source: { title: version.source.title, url: version.source.url, checked_on: version.source.checked_on },
   };
 }

@@ -2,7 +2,7 @@
  * All rules of a place over one stay, in order of dependence, and the way back from a price that
  * has the taxes in it to the one that has not.
  */
-import { allTermsOf, type KnownRule, type PlaceRules } from "../rules/ruleset.ts";
+import { allTermsOf, type KnownRule, type PlaceRules, type Terms } from "../rules/ruleset.ts";
 import { CalculationProblem, type Stay } from "./calculation_request.ts";
 import { Rational, sumOf } from "./rational.ts";
 import { taxOf } from "./rule_amounts.ts";
@@ -12,18 +12,21 @@ export interface Evaluation {
   taxes: readonly RuleTax[];
   /** One room's price by night without tax. */
   netPrices: readonly Rational[];
-  /** Rules whose tax is within the price as asked; none unless the price includes tax. */
-  inclusive: ReadonlySet<string>;
+  /** What of each rule's tax is within the price as asked, by rule id; none unless the price includes tax. */
+  inside: ReadonlyMap<string, RuleTax>;
 }
 
 export function evaluate(place: PlaceRules, stay: Stay): Evaluation {
   if (!stay.priceIncludesTax) {
-    return { taxes: allTaxes(place.rules, stay, stay.prices, true), netPrices: stay.prices, inclusive: new Set() };
+    return { taxes: allTaxes(place.rules, stay, stay.prices, true), netPrices: stay.prices, inside: new Map() };
   }
-  const contained = place.rules.filter((rule) => !isOnGrossPrice(rule));
+  const onTop = rulesOnTop(place.rules);
+  const contained = place.rules.filter((rule) => !onTop.has(rule.id));
   const netPrices = netPricesOf(contained, stay);
-  const inclusive = new Set(contained.map((rule) => rule.id));
-  return { taxes: allTaxes(place.rules, stay, netPrices, true), netPrices, inclusive };
+  const taxes = allTaxes(place.rules, stay, netPrices, true);
+  // A contained tax may also be due on one that stands on top, as VAT is: that part is not in the price.
+  const inside = onTop.size === 0 ? taxes : allTaxes(contained, stay, netPrices, true);
+  return { taxes, netPrices, inside: new Map(inside.map((tax) => [tax.rule.id, tax])) };
 }
 
 function allTaxes(rules: readonly KnownRule[], stay: Stay, netPrices: readonly Rational[], rounds: boolean): RuleTax[] {
@@ -48,10 +51,28 @@ function generalTaxesOn(rules: readonly KnownRule[], stay: Stay, netPrices: read
   return nightSums([...taxes.values()], stay);
 }
 
-/** A tax on the gross price stands on top of it: the price "with tax" is the one that its law means. */
-function isOnGrossPrice(rule: KnownRule): boolean {
-  return allTermsOf(rule).some((terms) => terms.base?.price === "gross");
+/**
+ * A tax on the gross price stands on top of it: the price "with tax" is the one that its law means.
+ * So does what is due on such taxes alone, as a surtax or a VAT of their own. `rules` in order of dependence.
+ */
+function rulesOnTop(rules: readonly KnownRule[]): Set<string> {
+  const onTop = new Set<string>();
+  for (const rule of rules) {
+    const terms = allTermsOf(rule);
+    const isOnGrossPrice = terms.some(({ base }) => base?.price === "gross");
+    const isOnThem = terms.length > 0 && terms.every((one) => isAllOf(taxesAloneIn(one), onTop));
+    if (isOnGrossPrice || isOnThem) onTop.add(rule.id);
+  }
+  return onTop;
 }
+
+/** The rules that these terms take a tax of and of nothing else; none where the room counts. */
+function taxesAloneIn({ amount, base }: Terms): readonly string[] {
+  if (amount?.percent_of_tax) return amount.percent_of_tax.of;
+  return base?.includes?.length === 0 ? (base.includes_tax ?? []) : [];
+}
+
+const isAllOf = (ids: readonly string[], set: ReadonlySet<string>) => ids.length > 0 && ids.every((id) => set.has(id));
 
 function nightSums(taxes: readonly RuleTax[], stay: Stay): Rational[] {
   return stay.dates.map((_, index) => sumOf(taxes.map((tax) => tax.totals[index] ?? Rational.zero)));

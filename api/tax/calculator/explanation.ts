@@ -2,6 +2,7 @@
 import type { Terms } from "../rules/ruleset.ts";
 import type { Stay } from "./calculation_request.ts";
 import { minorDigitsOf } from "./currency.ts";
+import type { Rational } from "./rational.ts";
 import type { AppliedRate, SegmentTax } from "./rule_tax.ts";
 
 const unitTexts: Record<NonNullable<Terms["unit"]>, string> = {
@@ -55,4 +56,14 @@ export function explanationOf(
     return `${reason}${count}.`;
   });
   return [`${shown.length > 0 ? `${shown.join("; ")}. ` : ""}Total ${total} ${stay.currency}.`, ...notes].join(" ");
+}
+
+/** What of an amount is not in the price that was said to include tax. */
+export function onTopText(amount: Rational, within: Rational | undefined, stay: Stay): string[] {
+  if (!stay.priceIncludesTax || amount.isZero) return [];
+  if (within === undefined) return ["It stands on top of the price that includes tax."];
+  const rest = amount.minus(within);
+  if (rest.isZero) return [];
+  const text = rest.toFixed(minorDigitsOf(stay.currency));
+  return [`${text} ${stay.currency} of it stand on top of the price that includes tax.`];
 }

@@ -326,6 +326,45 @@ describe("a calculation", () => {
     assert.ok(answer.tax_breakdown.components.every((component) => component.inclusive));
   });
 
+  it("leaves a tax on the gross price, and VAT on it, on top of a price that includes tax", () => {
+    const vat = ruleOf("vat", { kind: "vat", ...room, ...percent("7") });
+    const levy = ruleOf("levy", {
+      ...room,
+      ...percent("5"),
+      base: { price: "gross" },
+      vat_treatment: "in_base_same_rate",
+    });
+    const surtax = ruleOf("sur", { amount: { percent_of_tax: { of: ["xx.levy"], percent: "10" } } });
+    const answer = answerFor([vat, levy, surtax], { nights: 1, price_includes_tax: true });
+    assert.deepEqual(partsOf(answer), { "xx.levy": "5.00", "xx.sur": "0.50", "xx.vat": "6.89" });
+    assert.deepEqual([answer.total_without_tax, answer.total_with_tax], ["93.46", "105.85"]);
+    const taxable = answer.tax_breakdown.components.map((one) => [one.rule_id, one.taxable_amount, one.inclusive]);
+    assert.deepEqual(taxable, [
+      ["xx.levy", "100.00", false],
+      ["xx.vat", "98.46", true],
+      ["xx.sur", "5.00", false],
+    ]);
+    const [ofLevy, ofVat] = answer.tax_breakdown.components.map((one) => one.explanation);
+    assert.match(ofLevy ?? "", /It stands on top of the price that includes tax\.$/);
+    assert.match(ofVat ?? "", /0\.35 EUR of it stand on top of the price that includes tax\.$/);
+    const plain = answerFor([vat, levy, surtax], { nights: 1 }).tax_breakdown.components;
+    assert.ok(plain.every((one) => !one.explanation.includes("on top") && !one.inclusive));
+  });
+
+  it("reckons VAT on the net room and the levy in Cologne, Dresden and Hannover, whose bases add up", () => {
+    const ruleset = loadRuleset();
+    const stay = { stay_date: "2026-06-10", nights: 1, currency: "EUR", price_includes_tax: true };
+    const figures = (jurisdiction_code: string, nightly_rate: number) => {
+      const answer = calculate({ ...stay, jurisdiction_code, nightly_rate }, ruleset, { today });
+      const { accommodation, vat } = answer.totals_by_kind;
+      const base = answer.tax_breakdown.components.find((one) => one.kind === "vat")?.taxable_amount;
+      return [answer.total_without_tax, accommodation, base, vat, answer.total_with_tax];
+    };
+    assert.deepEqual(figures("DE-NW-CGN", 100), ["93.46", "5.00", "98.46", "6.89", "105.35"]);
+    assert.deepEqual(figures("DE-SN-DRS", 100), ["93.46", "6.00", "99.46", "6.96", "106.42"]);
+    assert.deepEqual(figures("DE-NI-HAJ", 200), ["186.92", "6.00", "192.92", "13.50", "206.42"]);
+  });
+
   it("reads a number's digits, never a float", () => {
     const rule = ruleOf("a", { ...room, ...percent("100"), rounding: { mode: "down" } });
     assert.equal(taxFor([rule], { nights: 1, nightly_rate: "1.005" }), "1.00");
