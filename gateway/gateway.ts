@@ -137,7 +137,8 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     },
   } satisfies Partial<AdmissionDeps>;
   const admission = createAdmission({ ...toCalls, nowMs: clock.nowMs, random: Math.random });
-  const rooms = createRoomSeats({ ...toCalls, clock, pool: deps.seatPool ?? createSeatPool({ log }) });
+  const pool = deps.seatPool ?? createSeatPool({ log });
+  const rooms = createRoomSeats({ ...toCalls, clock, pool });
   const { apiUrl, internalSecret } = config;
   const streams = createRunStreams({ bus, log: createRunLog({ apiUrl, internalSecret }), logger: log });
   const publicUrl = config.publicUrl ?? "http://127.0.0.1";
@@ -190,6 +191,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   gatewayPublicUrl ||= url;
   const stopCapacity = clock.every(capacityReportMs, () => void reportCapacity());
   void reportCapacity();
+  if (config.liveKitUrl !== undefined) pool.warmUp();
   log.info({ url, transport: transport.name, slots: slots.total, gateway_id: config.gatewayId }, "gateway listens");
 
   async function close(): Promise<void> {

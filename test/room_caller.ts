@@ -47,6 +47,7 @@ export class RoomCaller implements CallDriver {
   /** Whether the server has ended this visit. */
   isDisconnected = false;
   readonly #source = new AudioSource(rateHz, 1, 1000);
+  readonly #hearing: ReadableStreamDefaultReader<AudioFrame>[] = [];
   readonly #waiters = new Set<() => void>();
   #startedAtMs = performance.now();
   #framesSent = 0;
@@ -116,7 +117,9 @@ export class RoomCaller implements CallDriver {
 
   async wait(ms: number): Promise<void> {
     const frames = this.#framesSent + ms / frameMs;
-    while (this.#framesSent < frames && !this.#isGone) await this.#nextFrame();
+    // A late caller catches up with frames, and never with time: the agent's speech takes what it takes.
+    const untilMs = this.nowMs() + ms;
+    while ((this.#framesSent < frames || this.nowMs() < untilMs) && !this.#isGone) await this.#nextFrame();
   }
 
   async waitFor(type: ServerMessageType, times: number): Promise<void> {
@@ -135,6 +138,7 @@ export class RoomCaller implements CallDriver {
 
   async leave(): Promise<void> {
     this.#isGone = true;
+    for (const reader of this.#hearing) await reader.cancel().catch(() => undefined);
     await this.room.disconnect();
     await this.#source.close();
   }
@@ -175,6 +179,7 @@ export class RoomCaller implements CallDriver {
 
   async #hear(stream: AudioStream): Promise<void> {
     const reader = stream.getReader();
+    this.#hearing.push(reader);
     for (;;) {
       const { done, value } = await reader.read();
       if (done || !value) return;

@@ -75,6 +75,7 @@ export async function openRoomHouse(config: Partial<GatewayConfig> = {}): Promis
       drainTimeoutS: 120,
       dataDir,
       redisUrl: undefined,
+      liveKitUrl: liveKit.url,
       internalSecret: appConfig.internalSecret,
       ...config,
     },

@@ -40,7 +40,7 @@ const transports: Record<"websocket" | "room", Transport> = {
   },
 };
 
-describe("a call", { skip: noLiveKit, concurrency: true }, () => {
+describe("a call", { skip: noLiveKit }, () => {
   let house: RoomHouse;
   before(async () => {
     house = await openRoomHouse({ callSlots: 16 });

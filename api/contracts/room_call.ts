@@ -19,8 +19,8 @@ export const roomLimits = {
   participantsMax: 2,
   /** How far ahead of real time speech is sent to the agent's audio source, which paces it. */
   clientBufferMs: 200,
-  /** How long a gateway may take to sit down in a room. */
-  seatAnswerMs: 8000,
+  /** How long a gateway may take to sit down in a room; on a machine that is not busy it takes a fifth of a second. */
+  seatAnswerMs: 15_000,
 } as const;
 
 /** Who is who in a room: the token decides the identity. */

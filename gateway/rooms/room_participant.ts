@@ -25,7 +25,7 @@ type WithoutSeat<T> = T extends unknown ? Omit<T, "seat"> : never;
 /** Everything that a participant reports. `left` is the process's own. */
 export type RoomReport = WithoutSeat<Exclude<FromSeat, { kind: "left" | "pong" }>>;
 
-const connectMsMax = 6000;
+const connectMsMax = 10_000;
 const hearingFrameMs = 20;
 /** Above this a data packet may be refused on its way: longer messages go as a text stream. */
 const dataPacketBytesMax = 14_000;

@@ -45,6 +45,7 @@ class FakeSeat implements Seat {
 class FakePool implements SeatPool {
   readonly seats: FakeSeat[] = [];
   isClosed = false;
+  warmUp(): void {}
   open(room: RoomToJoin, report: (report: SeatReport) => void): FakeSeat {
     const seat = new FakeSeat(room, report);
     this.seats.push(seat);
@@ -167,7 +168,7 @@ describe("the agent's seat in a room", () => {
 
   it("that is not had in time gives the slot back before the api gives up", async () => {
     await request();
-    house.clock.advance(7000);
+    house.clock.advance(14_000);
     await eventually(() => replies.length === 1, "an answer");
     assert.deepEqual(answers(), ["unavailable"]);
     assert.equal(slots(), 0);

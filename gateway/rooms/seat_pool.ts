@@ -20,6 +20,8 @@ export interface Seat {
 }
 
 export interface SeatPool {
+  /** Starts a first process, so that the first room does not wait for it. */
+  warmUp(): void;
   /** Joins a room; how that went comes as `joined` or `failed`. */
   open(room: RoomToJoin, report: (report: SeatReport) => void): Seat;
   /** Leaves all rooms and ends the processes. */
@@ -55,6 +57,7 @@ export function createSeatPool(options: { log: Log; seatsPerProcess?: number }):
   }
 
   return {
+    warmUp: () => void processWithRoom(),
     open(room, report) {
       const seat = nextSeat;
       nextSeat += 1;
