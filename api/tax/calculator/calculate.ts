@@ -5,6 +5,7 @@
 import type { PlaceRules, Ruleset } from "../rules/ruleset.ts";
 import { answerFrom, type CalculationAnswer } from "./calculation_answer.ts";
 import { CalculationProblem, type CalculationRequest, stayFrom } from "./calculation_request.ts";
+import { lawKnownAt } from "./known_law.ts";
 import { resolveMissing } from "./missing_inputs.ts";
 
 export interface CalculationOptions {
@@ -31,8 +32,10 @@ export function calculate(
  * @throws CalculationProblem
  */
 export function calculateWith(place: PlaceRules, request: CalculationRequest, today: string): CalculationAnswer {
-  const { stay, evaluation, missing } = resolveMissing(place, request, stayFrom(request, today));
-  return answerFrom(place, stay, evaluation, missing);
+  const asked = stayFrom(request, today);
+  const law = asked.asKnownAt === undefined ? place : lawKnownAt(place, asked.asKnownAt);
+  const { stay, evaluation, missing } = resolveMissing(law, request, asked);
+  return answerFrom(law, stay, evaluation, missing);
 }
 
 /**

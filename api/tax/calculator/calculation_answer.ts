@@ -275,6 +275,7 @@ function outcomesOf(tax: RuleTax): CalculationAnswer["rules_applied"] {
 /**
  * verified: every night has a rule on accommodation, read in a source. partial: some figures are
  * reported or announced, or not all is known. none_known: nothing is; a zero then means nothing.
+ * As of the day on which the sources were read last, or that of the replay.
  */
 function coverageOf(place: PlaceRules, stay: Stay, taxes: readonly RuleTax[]): CalculationAnswer["coverage"] {
   const notes = place.coverage.filter((one) => stay.dates.some((date) => isWithin(date, one)));
@@ -289,14 +290,17 @@ function coverageOf(place: PlaceRules, stay: Stay, taxes: readonly RuleTax[]): C
   const covers = stay.dates.every((date) => accommodation.some(({ version }) => isWithin(date, version)));
   const isVerified = covers && inForce.every(({ version }) => version.status === "verified");
   const hasNoTax = place.status === "no_tax" || local.some((one) => one.status === "no_tax");
-  const status = local.some((one) => one.status === "partial")
-    ? "partial"
-    : accommodation.length === 0 && hasNoTax
-      ? "no_tax"
-      : inForce.length === 0
-        ? "none_known"
-        : isVerified
-          ? "verified"
-          : "partial";
-  return { status, as_of: checked.at(-1) ?? null, notes: local.map((one) => one.note) };
+  // What we hold today of a place says nothing of a day on which nothing of it was known.
+  const wasKnown = stay.asKnownAt === undefined || inForce.length > 0;
+  const status =
+    wasKnown && local.some((one) => one.status === "partial")
+      ? "partial"
+      : accommodation.length === 0 && hasNoTax
+        ? "no_tax"
+        : inForce.length === 0
+          ? "none_known"
+          : isVerified
+            ? "verified"
+            : "partial";
+  return { status, as_of: stay.asKnownAt ?? checked.at(-1) ?? null, notes: local.map((one) => one.note) };
 }

@@ -31,12 +31,18 @@ export function ruleOf(id: string, { effective, status, ...terms }: Terms): Rule
   } as Rule;
 }
 
-export function rulesetOf(rules: readonly Rule[], seasons: RuleFile["seasons"] = {}): Ruleset {
+/** @param sources beside `law`, by id */
+export function rulesetOf(
+  rules: readonly Rule[],
+  seasons: RuleFile["seasons"] = {},
+  sources: Record<string, { printed_on?: string }> = {},
+): Ruleset {
   const places = assemblePlaces([
     { file: "test", content: { about: "Test", jurisdictions: [{ code: "NL-TST", name: "Testburg", type: "city" }] } },
   ]);
-  const source = { id: "law", title: "The law", url: "https://example.com/law", checked_on: "2026-01-01" };
-  const content = { about: "Test", sources: [{ ...source, kind: "official" as const }], seasons, rules: [...rules] };
+  const law = { title: "The law", url: "https://example.com/law", checked_on: "2026-01-01", kind: "official" as const };
+  const listed = Object.entries({ law: {}, ...sources }).map(([id, more]) => ({ id, ...law, ...more }));
+  const content = { about: "Test", sources: listed, seasons, rules: [...rules] };
   return assembleRuleset(places, [{ file: "test.json", content }]);
 }
 

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { loadRuleset } from "../rules/rule_files.ts";
 import type { PlaceRules } from "../rules/ruleset.ts";
 import { calculate, calculateWith } from "./calculate.ts";
-import { answerFor, ruleOf, taxFor, today } from "./calculation_fixture.ts";
+import { answerFor, ruleOf, rulesetOf, taxFor, today } from "./calculation_fixture.ts";
 import { CalculationProblem } from "./calculation_request.ts";
 
 const room = { unit: "room_night" } as const;
@@ -409,6 +409,60 @@ describe("a calculation", () => {
     assert.equal(taxFor(rules), "18.00");
     assert.equal(taxFor(rules, { as_known_at: "2025-05-31" }), "2.00");
     assert.equal(taxFor(rules, { as_known_at: "2025-06-01" }), "18.00");
+  });
+
+  it("replays without what took effect later, unless it was announced or printed before", () => {
+    const law = (source: string, effective: object, terms: object = {}) => ({ source, effective, ...terms });
+    const rule = ruleOf("a", { ...room, ...flat("1") });
+    const versions = [
+      law("law", { from: "2020-01-01", to: "2024-01-01" }),
+      law("law", { from: "2024-01-01", to: "2026-01-01" }, { amount: { flat: "2" } }),
+      law("gazette", { from: "2026-01-01" }, { amount: { flat: "3" } }),
+    ].map((one, index) => ({ version: index + 1, status: "verified" as const, ...one }));
+    const taxIn = (day: string, printed_on?: string) => {
+      const sources = printed_on === undefined ? {} : { gazette: { printed_on } };
+      const ruleset = rulesetOf([{ ...rule, versions } as typeof rule], {}, { gazette: {}, ...sources });
+      const stay = { jurisdiction_code: "NL-TST", stay_date: "2026-06-10", nights: 1, nightly_rate: 100 };
+      return calculate({ ...stay, currency: "EUR", as_known_at: day }, ruleset, { today }).tax_breakdown.total_tax;
+    };
+    assert.equal(taxIn("2019-12-31"), "0.00");
+    assert.deepEqual(
+      ["2020-01-01", "2023-12-31"].map((day) => taxIn(day)),
+      ["1.00", "1.00"],
+    );
+    assert.deepEqual(
+      ["2024-01-01", "2025-12-31"].map((day) => taxIn(day)),
+      ["2.00", "2.00"],
+    );
+    assert.equal(taxIn("2026-01-01"), "3.00");
+    // Of a year or a month that a source was printed in, the last day is sure.
+    const printed = ["2023-07-14", "2023-07", "2023", "2027"].map((on) =>
+      ["2023-07-13", "2023-07-14", "2023-08-01", "2023-12-31"].map((day) => taxIn(day, on)),
+    );
+    assert.deepEqual(printed, [
+      ["1.00", "3.00", "3.00", "3.00"],
+      ["1.00", "1.00", "3.00", "3.00"],
+      ["1.00", "1.00", "1.00", "3.00"],
+      ["1.00", "1.00", "1.00", "1.00"],
+    ]);
+  });
+
+  it("replays what of real places was known then: nothing in 1990", () => {
+    const ruleset = loadRuleset();
+    const answer = (jurisdiction_code: string, currency: string, request: { stay_date: string; as_known_at: string }) =>
+      calculate({ jurisdiction_code, nights: 3, nightly_rate: 150, currency, star_rating: 4, ...request }, ruleset, {
+        today,
+      });
+    const rome = (as_known_at: string) => answer("IT-RM-ROM", "EUR", { stay_date: "2024-05-10", as_known_at });
+    assert.deepEqual(rome("1990-01-01").coverage, { status: "none_known", as_of: "1990-01-01", notes: [] });
+    assert.equal(rome("1990-01-01").tax_breakdown.total_tax, "0.00");
+    assert.ok(rome("1990-01-01").rules_applied.every(({ outcome }) => outcome === "skipped"));
+    assert.equal(rome("2023-01-01").totals_by_kind.accommodation, "18.00");
+    assert.equal(rome("2024-01-01").totals_by_kind.accommodation, "22.50");
+    const edinburgh = (as_known_at: string) =>
+      answer("GB-EDH", "GBP", { stay_date: "2026-08-10", as_known_at }).totals_by_kind.accommodation;
+    assert.equal(edinburgh("2020-01-01"), "0.00");
+    assert.equal(edinburgh("2026-08-01"), "22.50");
   });
 
   it("converts a tax of another currency by the rate that the request gives, and refuses without one", () => {

@@ -29,7 +29,6 @@ export interface Segmentation {
 
 /** What each of a rule's versions meets in law on each night of `stay`. */
 export function segmentsOf(rule: KnownRule, stay: Stay): Segmentation {
-  const versions = versionsKnownAt(rule.versions, stay.asKnownAt);
   const open = new Map<
     Terms,
     { segment: Segment; taxed: number[]; exempt: { index: number; exemption: Exemption }[] }
@@ -37,7 +36,7 @@ export function segmentsOf(rule: KnownRule, stay: Stay): Segmentation {
   const skipped = new Set<string>();
   for (const [index, date] of stay.dates.entries()) {
     const night = { index, date };
-    const found = termsOn(rule, versions, stay, night);
+    const found = termsOn(rule, stay, night);
     if (typeof found === "string") {
       skipped.add(found);
       continue;
@@ -56,23 +55,13 @@ export function segmentsOf(rule: KnownRule, stay: Stay): Segmentation {
   return { segments: [...open.values()].map(({ segment }) => segment), skipped: [...skipped] };
 }
 
-/** As of `asKnownAt`, what was announced later does not exist, and what it replaces goes on. */
-function versionsKnownAt(versions: readonly KnownVersion[], asKnownAt: string | undefined): readonly KnownVersion[] {
-  if (asKnownAt === undefined) return versions;
-  const isUnknown = (version: KnownVersion) => version.announcedOn !== undefined && version.announcedOn > asKnownAt;
-  const unknown = versions.filter(isUnknown);
-  return versions
-    .filter((version) => !isUnknown(version))
-    .map((version) => (unknown.some((later) => later.from === version.to) ? { ...version, to: undefined } : version));
-}
-
 function termsOn(
   rule: KnownRule,
-  versions: readonly KnownVersion[],
   stay: Stay,
   night: Night,
 ): { version: KnownVersion; terms: Terms; label: string | undefined } | string {
-  const inForce = versions.filter((version) => isWithin(anchorDate(version, stay, night), version));
+  if (rule.versions.length === 0) return "not known on the day of the replay";
+  const inForce = rule.versions.filter((version) => isWithin(anchorDate(version, stay, night), version));
   if (inForce.length === 0) return "not in force on these dates";
   const open = inForce.filter(
     ({ terms }) =>

@@ -294,7 +294,7 @@ const RuleVersion = Type.Object(
     /** `id` in the file's sources; several where one has the rate and another its terms. */
     source: Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1 })]),
     status: oneOf(["verified", "reported", "announced"]),
-    /** When it became public: a replay as of an earlier date does not know it. */
+    /** When it became public: a replay as of an earlier date does not know it. Absent: see `known_law.ts`. */
     announced_on: Type.Optional(CalendarDate),
     note: Type.Optional(Type.String()),
     ...terms,
