@@ -37,11 +37,12 @@ export function validateAddress(
   const place = ruleset.placeOf(country) as Jurisdiction;
 
   const region = format && checkRegion(request, country, format, ruleset, parts, issues);
-  const ofPostalCode = format && checkPostalCode(country, format, parts, issues, region);
+  const ofPostalCode = format && checkPostalCode(country, format, ruleset, parts, issues, region);
   const byPostalCode =
     format && ofPostalCode && matchedAs(ofPostalCode, country, format, parts.city ?? "", request.language);
   const filled = narrowerOf(ruleset, region, byPostalCode);
-  if (format && filled) parts.region = usesRegion(format) || parts.region !== null ? filled.written : null;
+  // One that nobody knows stays as it was given, beside its issue.
+  if (filled && (region || (parts.region === null && usesRegion(format)))) parts.region = filled.written;
 
   const { lat, lng } = request;
   const regionCode = filled?.code && currentCode(ruleset, filled.code);
@@ -123,7 +124,7 @@ const cleaned = (text: string) =>
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
     .trim();
 
-const usesRegion = (format: AddressFormat) => format.format.includes("%S");
+const usesRegion = (format: AddressFormat | undefined) => format?.format.includes("%S") ?? false;
 
 /** Recognises the region that was given; one that is not known stays as it is. */
 function checkRegion(
@@ -162,6 +163,7 @@ function checkRegion(
 function checkPostalCode(
   country: string,
   format: AddressFormat,
+  ruleset: Ruleset,
   parts: AddressParts,
   issues: AddressIssue[],
   region: MatchedRegion | undefined,
@@ -181,26 +183,41 @@ function checkPostalCode(
     return undefined;
   }
   parts.postal_code = code;
-  const regions = regionsOfPostalCode(code, format.regions ?? []);
+  const listed = regionsOfPostalCode(code, format.regions ?? []);
+  const department = departmentOf(country, code, ruleset);
+  const regions = listed.length === 0 && department ? [department] : listed;
+  const [only, another] = regions;
   const isElsewhere =
-    region?.region?.postal_code !== undefined && !regions.some(({ key }) => key === region.region?.key);
+    region?.region?.postal_code !== undefined
+      ? !regions.some(({ key }) => key === region.region?.key)
+      : only !== undefined &&
+        region !== undefined &&
+        !regions.some((one) => areRelated(ruleset, one.code, region.code));
   if (isElsewhere) {
     const where = regions.map((one) => one.latin_name ?? one.name ?? one.key).join(" or ");
-    const message = `This postal code is not in ${region.written}${where ? `, but in ${where}` : ""}`;
+    const message = `This postal code is not in ${region?.written}${where ? `, but in ${where}` : ""}`;
     issues.push({ field: "postal_code", code: "mismatch", severity: "error", message });
     return undefined;
   }
-  const [only, another] = regions;
-  return another === undefined ? (only ?? departmentOf(country, code)) : undefined;
+  return another === undefined ? only : undefined;
+}
+
+/** Whether one of two divisions lies in the other; one without a code may. */
+function areRelated(ruleset: Ruleset, a: string | undefined, b: string | undefined): boolean {
+  if (a === undefined || b === undefined) return true;
+  const [ofA, ofB] = [ruleset.stackOf(a), ruleset.stackOf(b)];
+  const [placeA, placeB] = [ofA[0], ofB[0]];
+  return !placeA || !placeB || ofA.includes(placeB) || ofB.includes(placeA);
 }
 
 /** France has no list of regions in the address data: its postal codes begin with the department's number. */
-function departmentOf(country: string, code: string): AddressRegion | undefined {
-  if (country !== "FR" || /^(97|98)/.test(code)) return undefined;
+function departmentOf(country: string, code: string, ruleset: Ruleset): AddressRegion | undefined {
+  if (country !== "FR") return undefined;
   const corsica = /^20[01]/.test(code) ? "2A" : /^20/.test(code) ? "2B" : undefined;
   const key = corsica ?? code.slice(0, 2);
   // The Rhône and the metropolis of Lyon share theirs.
-  return key === "69" ? { key, code: "FR-ARA" } : { key, code: `FR-${key}` };
+  const place = ruleset.placeOf(key === "69" ? "FR-ARA" : `FR-${key}`);
+  return place && { key, name: place.localName ?? place.name, code: place.code };
 }
 
 /** What is missing, and what this country's addresses do not have. */

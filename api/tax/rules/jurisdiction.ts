@@ -73,7 +73,13 @@ export const JurisdictionFile = Type.Object(
     ),
     /** What countries and subdivisions are called, where ISO's own name is not the English one. */
     names: Type.Optional(
-      Type.Record(JurisdictionCode, Type.Object({ name: PlaceName, local_name: Type.Optional(PlaceName) }, closed)),
+      Type.Record(
+        JurisdictionCode,
+        Type.Object(
+          { name: PlaceName, local_name: Type.Optional(PlaceName), aliases: Type.Optional(Type.Array(PlaceName)) },
+          closed,
+        ),
+      ),
     ),
     /** ISO 3166-2 codes of what is a country of its own in ISO 3166-1: `{ "US-GU": "GU" }`. */
     same_as: Type.Optional(Type.Record(JurisdictionCode, JurisdictionCode)),

@@ -13,7 +13,7 @@ export function assemblePlaces(
   for (const { alpha2, name } of iso31661) {
     const named = names.get(alpha2) ?? { name };
     // ISO's own form, "Korea, Republic of", is found as well.
-    const aliases = named.name === name ? [] : [name];
+    const aliases = [...(named.aliases ?? []), ...(named.name === name ? [] : [name])];
     places.set(alpha2, placeFrom({ code: alpha2, ...named, aliases, type: "country" }));
   }
   for (const { file, content } of files) {
@@ -28,7 +28,7 @@ export function assemblePlaces(
       for (const { code, name, parent } of found) {
         // Above it in ISO 3166-2, where that is among our places as well.
         isoParents.set(code, parent);
-        const named = names.get(code) ?? { name };
+        const named = names.get(code) ?? { name: withoutFootnotes(name) };
         if (!places.has(code)) places.set(code, placeFrom({ code, ...named, type: wanted.type }));
       }
     }
@@ -95,13 +95,22 @@ function ringFrom(text: string): Ring {
 
 const isRing = (ring: Ring) => ring.length >= 4 && ring.every(([x, y]) => Math.abs(x) <= 180 && Math.abs(y) <= 90);
 
+/** "Rostock (with Warnemünde)" is found as Rostock too; what says that a name is the wider place's stays. */
+function withoutBracket({ name, type }: JurisdictionEntry): string[] {
+  const bare = /^(.+) \(.+\)$/.exec(name)?.[1];
+  return bare !== undefined && ["city", "municipality", "county"].includes(type) ? [bare] : [];
+}
+
+/** ISO 3166-2 marks some names with the signs of its footnotes. */
+const withoutFootnotes = (name: string) => name.replace(/\s*[†²*]+$/u, "");
+
 function placeFrom(entry: JurisdictionEntry): Jurisdiction {
   const country = entry.code.slice(0, 2);
   return {
     code: entry.code,
     name: entry.name,
     localName: entry.local_name,
-    aliases: entry.aliases ?? [],
+    aliases: [...withoutBracket(entry), ...(entry.aliases ?? [])],
     otherCodes: entry.other_codes ?? [],
     country,
     type: entry.type,
