@@ -52,7 +52,7 @@ const events = new EventLog({
   count: byId("events-count"),
 });
 const agents = new Map();
-const calls = new CallsView((id) => agents.get(id)?.name ?? "Former agent", complain);
+const calls = new CallsView((id) => (id === null ? "Draft agent" : (agents.get(id)?.name ?? "Former agent")), complain);
 
 /** The agent that is picked, and the call that goes on. */
 let picked;
