@@ -3,6 +3,7 @@
  * and again, and comes back with `Last-Event-ID` until it has seen the end.
  */
 import assert from "node:assert/strict";
+import { setMaxListeners } from "node:events";
 import http from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
 
@@ -83,18 +84,24 @@ export async function followRun(
   return seen;
 }
 
-/** `count` clients that are cut in turn: of any `count` events that follow each other, each client is cut after one. */
+/**
+ * One client that is never cut, and tells of what it sees as soon as it can; and `count` that are cut in turn:
+ * of any `count` events that follow each other, each of these is cut after one.
+ * @returns what each saw, the first one's first
+ */
 export async function followTogether(
   app: AppAddress,
   runId: string,
   { count, onEvent, signal }: { count: number; onEvent(event: SeenEvent): void; signal: AbortSignal },
 ): Promise<SeenEvent[][]> {
   const failed = new AbortController();
-  const options = { signal: AbortSignal.any([signal, failed.signal]) };
-  const clients = Array.from({ length: count }, (_, client) =>
-    followRun(app, runId, { ...options, isCut: (id) => id % count === client, ...(client === 0 && { onEvent }) }),
+  const any = AbortSignal.any([signal, failed.signal]);
+  setMaxListeners(2 * count, any);
+  const watching = followRun(app, runId, { isCut: () => false, onEvent, signal: any });
+  const cut = Array.from({ length: count }, (_, client) =>
+    followRun(app, runId, { isCut: (id) => id % count === client, signal: any }),
   );
-  return Promise.all(clients).finally(() => failed.abort());
+  return Promise.all([watching, ...cut]).finally(() => failed.abort());
 }
 
 /** Every event once, in order, none left out. */
