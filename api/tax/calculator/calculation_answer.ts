@@ -3,12 +3,12 @@ import { type Static, Type } from "@sinclair/typebox";
 import { oneOf } from "#contracts/one_of.ts";
 import { jurisdictionTypes } from "../rules/jurisdiction.ts";
 import { ruleKinds } from "../rules/rule.ts";
-import type { KnownVersion, PlaceRules, Terms } from "../rules/ruleset.ts";
+import { type KnownVersion, needsCurrency, type PlaceRules, type Terms } from "../rules/ruleset.ts";
 import type { Stay } from "./calculation_request.ts";
 import { addDays, isWithin } from "./calendar.ts";
 import { minorDigitsOf } from "./currency.ts";
 import type { Evaluation } from "./evaluation.ts";
-import { explanationOf, onTopText, rateText } from "./explanation.ts";
+import { conversionText, explanationOf, onTopText, rateText } from "./explanation.ts";
 import type { MissingInput } from "./missing_inputs.ts";
 import { Rational, sumOf } from "./rational.ts";
 import type { NightTax, RuleTax, SegmentTax } from "./rule_tax.ts";
@@ -49,6 +49,19 @@ export const TaxComponent = Type.Object({
   quantity: Type.Object({ nights: Type.Integer(), persons: Type.Integer(), rooms: Type.Integer() }),
   taxable_amount: nullable(Money),
   tax_amount: Money,
+  /** Only there where the law's amounts are in another currency than the request. */
+  conversion: Type.Optional(
+    Type.Object(
+      {
+        currency: Type.String(),
+        amount: Type.String({ description: "the tax in that currency, before it was converted and rounded" }),
+        rate: Type.String({ description: "units of the request's currency for one of that currency" }),
+        source: Type.String(),
+        date: Type.String(),
+      },
+      { description: "from the currency that the law is written in, by the rate that the request gives" },
+    ),
+  ),
   exemptions: Type.Array(ExemptionNote),
   inclusive: Type.Boolean({ description: "in the price as asked; what of it is not, the explanation says" }),
   collector: Type.String(),
@@ -179,6 +192,8 @@ function componentFrom(tax: RuleTax, line: Line, stay: Stay, within: Rational | 
   const persons = Math.max(0, ...segments.map((one) => one.persons?.paying ?? stay.ages.length));
   const rounding = roundingOf(terms, stay.currency);
   const exemptions = exemptionNotes(line);
+  const unrounded = sumOf(nights.map(({ night }) => night.unrounded));
+  const conversion = conversionOf(terms, stay, unrounded);
   return {
     rule_id: rule.id,
     version: version.version,
@@ -192,6 +207,7 @@ function componentFrom(tax: RuleTax, line: Line, stay: Stay, within: Rational | 
     quantity: { nights: taxed.length, persons, rooms: stay.rooms },
     taxable_amount: bases.length > 0 ? sumOf(bases).toFixed(digits) : null,
     tax_amount: line.total.toFixed(digits),
+    ...(conversion && { conversion }),
     exemptions,
     inclusive: within !== undefined,
     collector: terms.collector ?? "property",
@@ -204,13 +220,28 @@ function componentFrom(tax: RuleTax, line: Line, stay: Stay, within: Rational | 
       mode: rounding.mode,
       increment: rounding.increment.toText(),
       at: rounding.at,
-      unrounded: sumOf(nights.map(({ night }) => night.unrounded)).toText(8),
+      unrounded: unrounded.toText(8),
     },
     explanation: [
       explanationOf(line.segments, stay, line.total.toFixed(digits), exemptions),
+      ...(conversion ? [conversionText(conversion, stay.currency)] : []),
       ...onTopText(printed(line.total, stay), within && printed(within, stay), stay),
     ].join(" "),
     source: { title: version.source.title, url: version.source.url, checked_on: version.source.checked_on },
+  };
+}
+
+function conversionOf({ currency, ...terms }: Terms, stay: Stay, unrounded: Rational): TaxComponent["conversion"] {
+  if (currency === undefined || currency === stay.currency || !needsCurrency(terms)) return undefined;
+  const exchange = stay.exchangeFrom(currency);
+  if (!exchange) return undefined;
+  const { rate, source, date } = exchange;
+  return {
+    currency,
+    amount: unrounded.over(rate).toFixed(minorDigitsOf(currency)),
+    rate: rate.toText(18),
+    source,
+    date,
   };
 }
 

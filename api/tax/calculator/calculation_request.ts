@@ -129,8 +129,15 @@ export interface Stay {
   included: Readonly<Record<"breakfast" | "cleaning" | "service_charge", Rational | "unknown" | undefined>>;
   declaredTariff: Rational | undefined;
   asKnownAt: string | undefined;
-  /** Factor from a tax's currency to the stay's; undefined where none is known. */
-  exchangeFrom(currency: string): Rational | undefined;
+  /** From a tax's currency to the stay's; undefined where the request gives no rate. */
+  exchangeFrom(currency: string): Exchange | undefined;
+}
+
+/** Units of the stay's currency for one unit of another, and who says so of which day. */
+export interface Exchange {
+  rate: Rational;
+  source: string;
+  date: string;
 }
 
 /** An adult of unknown age counts as this old. */
@@ -187,9 +194,8 @@ export function stayFrom(request: CalculationRequest, today: string): Stay {
     declaredTariff: request.declared_tariff === undefined ? undefined : Rational.parse(request.declared_tariff),
     asKnownAt: request.as_known_at,
     exchangeFrom: (from) => {
-      if (from === currency) return Rational.one;
-      const rate = fx.find((one) => one.from === from) ?? fx.find((one) => one.from === undefined);
-      return rate && Rational.parse(rate.rate);
+      const given = fx.find((one) => one.from === from) ?? fx.find((one) => one.from === undefined);
+      return given && { ...given, rate: Rational.parse(given.rate) };
     },
   };
 }

@@ -58,6 +58,20 @@ export function explanationOf(
   return [`${shown.length > 0 ? `${shown.join("; ")}. ` : ""}Total ${total} ${stay.currency}.`, ...notes].join(" ");
 }
 
+/** `30.00 EUR at 1.08 USD each (ECB, 2026-06-01).` */
+export function conversionText(
+  {
+    currency,
+    amount,
+    rate,
+    source,
+    date,
+  }: { currency: string; amount: string; rate: string; source: string; date: string },
+  into: string,
+): string {
+  return `${amount} ${currency} at ${rate} ${into} each (${source}, ${date}).`;
+}
+
 /** What of an amount is not in the price that was said to include tax. */
 export function onTopText(amount: Rational, within: Rational | undefined, stay: Stay): string[] {
   if (!stay.priceIncludesTax || amount.isZero) return [];

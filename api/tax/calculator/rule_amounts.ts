@@ -182,6 +182,7 @@ function plainRate({ flat, percent, fraction }: RateAmount, money: MoneyReader):
 
 function bandRate(bands: Bands, key: Rational, money: MoneyReader): Rate {
   const { rows, mode, boundary = "at_least", step } = bands;
+  const inOwnCurrency = (amount: Rational) => (amount.isZero ? amount : amount.over(money("1")));
   const isReached = (from: string) => {
     const difference = key.compare(money(from));
     return boundary === "at_least" ? difference >= 0 : difference > 0;
@@ -196,14 +197,14 @@ function bandRate(bands: Bands, key: Rational, money: MoneyReader): Rate {
       const rate = plainRate(row, money);
       total = total.plus(rate.of ? part.times(rate.of) : rate.flat);
     }
-    return { shown: { type: "flat", value: total.toText(6) }, flat: total, of: undefined };
+    return { shown: { type: "flat", value: inOwnCurrency(total).toText(6) }, flat: total, of: undefined };
   }
   const row = rows.findLast((one, index) => index === 0 || isReached(one.from)) ?? {};
   const rate = plainRate(row, money);
   if (!step || key.compare(money(step.above)) <= 0) return rate;
   const steps = key.minus(money(step.above)).over(money(step.every)).roundTo(Rational.one, "up");
   const flat = rate.flat.plus(steps.times(money(step.add)));
-  return { ...rate, flat, shown: { type: "flat", value: flat.toText() } };
+  return { ...rate, flat, shown: { type: "flat", value: inOwnCurrency(flat).toText() } };
 }
 
 function rateShown(amount: RateAmount | undefined): AppliedRate {

@@ -473,6 +473,40 @@ describe("a calculation", () => {
     assert.equal(taxFor([ruleOf("b", { ...room, ...percent("5"), currency: "USD" })]), "10.00");
   });
 
+  it("keeps both amounts of a tax that was converted, with the rate, its source and its day", () => {
+    const fx = { rate: "1.08", source: "ECB", date: "2026-06-01" };
+    const usd = { currency: "USD", number_of_guests: 2, nights: 3 };
+    const rule = ruleOf("a", { ...person, ...flat("5.00") });
+    const [component] = answerFor([rule], { ...usd, fx }).tax_breakdown.components;
+    assert.equal(component?.tax_amount, "32.40");
+    assert.deepEqual(component?.conversion, { currency: "EUR", amount: "30.00", ...fx });
+    assert.match(component?.explanation ?? "", /30\.00 EUR at 1\.08 USD each \(ECB, 2026-06-01\)\.$/);
+    const [local] = answerFor([rule], { fx }).tax_breakdown.components;
+    assert.equal(local && "conversion" in local, false);
+    const [share] = answerFor([ruleOf("b", { ...room, ...percent("5") })], { ...usd, fx }).tax_breakdown.components;
+    assert.equal(share && "conversion" in share, false, "no amount of money was converted");
+    const several = [
+      { ...fx, rate: "9" },
+      { ...fx, from: "EUR", rate: "2" },
+    ];
+    const [own] = answerFor([rule], { ...usd, fx: several }).tax_breakdown.components;
+    assert.deepEqual([own?.tax_amount, own?.conversion?.rate], ["60.00", "2"]);
+  });
+
+  it("shows a converted tariff in its own currency, and rounds to cents what the law rounds to yen", () => {
+    const fx = { rate: "0.01", source: "ECB", date: "2026-06-01" };
+    const step = { above: "5000", every: "1000", add: "100" };
+    const bands = { key: "price_per_room_night", mode: "slab", rows: [{ from: "0", flat: "200" }], step } as const;
+    const yen = { currency: "JPY", rounding: { mode: "down", increment: "1" } } as const;
+    const rule = ruleOf("a", { ...room, amount: { bands: { ...bands, rows: [...bands.rows] } }, ...yen });
+    const [component] = answerFor([rule], { nights: 1, fx }).tax_breakdown.components;
+    assert.deepEqual(
+      [component?.tax_amount, component?.rate.value, component?.conversion?.amount],
+      ["7.00", "700", "700"],
+    );
+    assert.equal(taxFor([ruleOf("b", { ...room, ...percent("1.5"), ...yen })], { nights: 1 }), "1.50");
+  });
+
   it("refuses what does not fit together, with the field at fault", () => {
     const refused = (request: Parameters<typeof answerFor>[1]) => {
       try {

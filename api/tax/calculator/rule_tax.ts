@@ -72,15 +72,15 @@ export function moneyReader(rule: KnownRule, terms: Terms, stay: Stay): MoneyRea
     const amount = Rational.parse(text);
     const currency = terms.currency ?? stay.currency;
     if (amount.isZero || currency === stay.currency) return amount;
-    const factor = stay.exchangeFrom(currency);
-    if (!factor) {
+    const exchange = stay.exchangeFrom(currency);
+    if (!exchange) {
       throw new CalculationProblem(
         "currency_mismatch",
         `currency mismatch: ${rule.name} is set in ${currency}, the calculation is in ${stay.currency}; give fx {rate, source, date} or calculate in ${currency}`,
         "currency",
       );
     }
-    return amount.times(factor);
+    return amount.times(exchange.rate);
   };
 }
 

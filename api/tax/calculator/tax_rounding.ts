@@ -7,9 +7,12 @@ import { type NightTax, type SegmentTax, totalOf } from "./rule_tax.ts";
 export function roundingOf(terms: Terms, currency: string) {
   const digits = minorDigitsOf(currency);
   const { mode = "half_up", increment, at = "line" } = terms.rounding ?? {};
+  // So many yen are no increment of dollars.
+  const isForeign = terms.currency !== undefined && terms.currency !== currency;
   return {
     mode,
-    increment: increment === undefined ? Rational.of(1n, 10n ** BigInt(digits)) : Rational.parse(increment),
+    increment:
+      increment === undefined || isForeign ? Rational.of(1n, 10n ** BigInt(digits)) : Rational.parse(increment),
     at: at === "stay" ? ("line" as const) : at,
   } as const;
 }

@@ -267,7 +267,8 @@ function problemsOfTerms(terms: Terms): string[] {
   return problems;
 }
 
-function needsCurrency({ amount, floor, cap, threshold, persons, base }: Terms): boolean {
+/** Whether these terms name an amount of money. */
+export function needsCurrency({ amount, floor, cap, threshold, persons, base }: Terms): boolean {
   return Boolean(
     amount?.flat ||
       amount?.bands ||
