@@ -165,6 +165,16 @@ describe("a booking that changes", () => {
       const refunded = await desk.change(booking.id, "refund", { nights: 1 });
       assert.deepEqual([refunded.tax_delta.total_tax, refunded.refunded_amount], ["29.00", "71.00"]);
     });
+
+    it("but not so that a refund would charge the guest", async () => {
+      const long_stay = { nights: 30, effect: "all_nights" as const };
+      desk.enact([ruleOf("dear", { unit: "room_night", amount: { flat: "10.00" }, long_stay })]);
+      const booking = await desk.book({ nights: 30 });
+      const refused = await post(booking.id, "refund", { nights: 1 });
+      assert.equal(refused.status, 400);
+      assert.match(refused.body.detail, /the shorter stay costs 190\.00 more/);
+      assert.equal((await read(booking.id)).state, "confirmed");
+    });
   });
 
   describe("by a refund", () => {

@@ -196,12 +196,12 @@ export function issuerRoutes({ sql, now, accessTokens, guard }: IssuerDeps): Rou
 /**
  * Makes sure that a new booking may name this issuer. The issuer cannot be archived before the
  * transaction ends.
- * @throws ApiError bad_request with the field, when it is no issuer of the organization or is archived
+ * @throws ApiError not_found when it is no issuer of the organization, bad_request with the field when it is archived
  */
 export async function requireUsableIssuer(tx: AnySql, organizationId: string, issuerId: string): Promise<void> {
   const [row] = await tx<{ archived_at: Date | null }[]>`
     select archived_at from issuers where id = ${issuerId} and organization_id = ${organizationId} for share`;
-  if (!row) throw invalidRequest("body", "issuer_id", "Expected an issuer of this organization");
+  if (!row) throw new ApiError("not_found", { detail: "No such issuer" });
   if (row.archived_at) throw invalidRequest("body", "issuer_id", "Expected an issuer that is not archived");
 }
 

@@ -59,7 +59,7 @@ export function bookingCreationRoute(deps: BookingDeps): Route {
     bodyOptions: { parse: parseExactJson },
     reply: { status: 201, body: BookingReply },
     otherReplies: { 200: "The booking that the key made before, as it is now" },
-    errors: ["bad_request", "conflict"],
+    errors: ["bad_request", "not_found", "conflict"],
     examples: {
       three_nights_in_rome: { body: { external_reference: "PMS-1042", calculation: romanStay } },
       safe_to_send_again: { body: { idempotency_key: "pms-1042-1", calculation: romanStay } },

@@ -29,7 +29,7 @@ export interface RefundedStay {
 
 type Calculate = (request: CalculationRequest) => CalculationAnswer;
 
-/** @throws RefundProblem for more than is left */
+/** @throws RefundProblem for more than is left, and where the guest would have to pay */
 export function afterRefund(
   { request, answer }: { request: CalculationRequest; answer: CalculationAnswer },
   { nights, amount }: { nights?: number; amount?: string | number },
@@ -55,8 +55,13 @@ export function afterRefund(
   const shortened = shortenedRequest(request, nights ?? 0);
   const shorter = answerUnlessTooLow(() => calculate(shortened));
   if (!shorter) throw new RefundProblem(lessThanTaxes);
-  const refundedAmount = paid.minus(Rational.parse(shorter.total_with_tax)).toFixed(digits);
-  return { state: "partially_refunded", request: shortened, answer: shorter, refundedAmount };
+  const refunded = paid.minus(Rational.parse(shorter.total_with_tax));
+  if (refunded.compare(Rational.zero) < 0) {
+    // A long-stay exemption can be lost with the nights. A refund that charges is not what was asked for.
+    const more = Rational.zero.minus(refunded).toFixed(digits);
+    throw new RefundProblem(`Cannot refund ${nights} nights: the shorter stay costs ${more} more, taxes included`);
+  }
+  return { state: "partially_refunded", request: shortened, answer: shorter, refundedAmount: refunded.toFixed(digits) };
 }
 
 const lessThanTaxes = "Cannot refund so much: the price that is left would be less than the taxes in it";
