@@ -181,7 +181,7 @@ describe("invoices", () => {
       next_cursor: null,
     });
     assert.deepEqual(await expecting(200, "GET", "/v1/issuers", undefined, stranger), []);
-    await expecting(422, "POST", "/v1/bookings", { calculation: stay, issuer_id: issuer }, stranger);
+    await expecting(404, "POST", "/v1/bookings", { calculation: stay, issuer_id: issuer }, stranger);
     assert.equal((await expecting(200, "GET", `/v1/bookings/${booking}/invoice`)).id, invoice);
   });
 

@@ -6,7 +6,8 @@ import { type Route, route } from "#http/route.ts";
 import { nullableText } from "#http/timestamp.ts";
 import { json, type Sql } from "#store/sql.ts";
 import { changing } from "../bookings/booking_change.ts";
-import { BookingReply, bookingReply, findBooking, lockBooking } from "../bookings/booking_record.ts";
+import { BookingReply, type BookingRow, bookingReply, findBooking, lockBooking } from "../bookings/booking_record.ts";
+import { createFrozenRules } from "../bookings/frozen_rules.ts";
 import type { Billable } from "../request_log.ts";
 import {
   changedInvoiceDetails,
@@ -60,6 +61,9 @@ export interface InvoiceDeps extends Billable {
 }
 
 export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): Route[] {
+  const frozenRules = createFrozenRules(sql);
+  const draft = async (booking: BookingRow) =>
+    draftOf(booking, await sellerOf(sql, booking), await frozenRules.read(booking.ruleset_hash));
   return [
     route({
       method: "PATCH",
@@ -114,7 +118,7 @@ export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): 
       handle: async ({ principal, params }) => {
         const booking = await findBooking(sql, principal, params.booking_id);
         const live = await liveInvoiceOf(sql, booking.id);
-        const document = live?.document ?? draftOf(booking, await sellerOf(sql, booking));
+        const document = live?.document ?? (await draft(booking));
         return {
           booking_id: booking.id,
           invoice_id: live?.id ?? null,
@@ -136,9 +140,13 @@ export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): 
       paramsFrom: ofBooking,
       examples: { as_it_stands: {} },
       handle: async ({ principal, params, body }) => {
+        // Read before the booking is held: its rules never change, and no transaction waits for a second connection.
+        const { ruleset_hash: hash } = await findBooking(sql, principal, params.booking_id);
+        const rules = await frozenRules.read(hash);
         const issued = await changing(sql, async (tx) => {
           const booking = await lockBooking(tx, principal, params.booking_id);
-          return issueInvoice(tx, { booking, by: principal, at: now(), requireValid: body.require_valid ?? false });
+          const requireValid = body.require_valid ?? false;
+          return issueInvoice(tx, { booking, rules, by: principal, at: now(), requireValid });
         });
         return "violations" in issued
           ? Response.json(notReady(issued.violations), { status: 422 })
@@ -197,7 +205,7 @@ export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): 
       handle: async ({ principal, params }) => {
         const booking = await findBooking(sql, principal, params.booking_id);
         const live = await liveInvoiceOf(sql, booking.id);
-        return ublReply(live?.document ?? draftOf(booking, await sellerOf(sql, booking)));
+        return ublReply(live?.document ?? (await draft(booking)));
       },
     }),
   ];

@@ -4,6 +4,7 @@ import { addDays } from "../calculator/calendar.ts";
 import { minorDigitsOf } from "../calculator/currency.ts";
 import { Rational, sumOf } from "../calculator/rational.ts";
 import type { LegalProfile } from "../legal_profile.ts";
+import type { KnownRule } from "../rules/ruleset.ts";
 import { hasEn16931 } from "./code_lists.ts";
 import type { InvoiceDetails } from "./invoice_details.ts";
 import {
@@ -19,16 +20,19 @@ import { type MappedVat, mapVat, type Share, type VatTerms, vatKeyOf } from "./v
 /** What of a booking its invoice is made from. */
 export interface InvoicedStay {
   answer: CalculationAnswer;
+  /** The rules that the answer was calculated by. */
+  rules: readonly KnownRule[];
   request: { stay_date: string; nights: number; rooms?: number };
 }
 
 /** The draft: an invoice without number and date. */
 export function projectInvoice(stay: InvoicedStay, seller: LegalProfile, details: InvoiceDetails): InvoiceDocument {
-  const { answer, request } = stay;
+  const { answer, request, rules } = stay;
   const country = seller.country ?? answer.jurisdiction.code.slice(0, 2);
   const compliant = hasEn16931(country);
   const mapped = mapVat({
     answer,
+    rules,
     rooms: request.rooms ?? 1,
     nights: request.nights,
     country,
@@ -97,6 +101,7 @@ function lineFrom(share: Share, id: string, request: InvoicedStay["request"], di
     net_amount: share.amount.toFixed(digits),
     vat_category: vat.category,
     vat_rate: vat.rate,
+    further_vat_rates: share.furtherRates,
   };
   if (component || !nights) {
     return {
@@ -132,29 +137,41 @@ function lineFrom(share: Share, id: string, request: InvoicedStay["request"], di
 
 const descriptionOf = ({ authority, explanation }: TaxComponent) => `${authority}: ${explanation}`.slice(0, 1000);
 
-function breakdownOf({ shares, taxByKey }: MappedVat, digits: number): VatBreakdown[] {
+function breakdownOf({ shares, taxByKey, further }: MappedVat, digits: number): VatBreakdown[] {
   const groups = new Map<string, { terms: VatTerms[]; amount: Rational }>();
   for (const { vat, amount } of shares) {
     const key = vatKeyOf(vat);
     const group = groups.get(key) ?? { terms: [], amount: Rational.zero };
     groups.set(key, { terms: [...group.terms, vat], amount: group.amount.plus(amount) });
   }
-  return [...groups].map(([key, { terms, amount }]) => {
+  const ofLines = [...groups].map(([key, { terms, amount }]) => {
     const [first] = terms as [VatTerms];
     const isOneReason = terms.every((one) => one.reason === first.reason && one.reasonCode === first.reasonCode);
     const reasons = [...new Set(terms.flatMap(({ reason, reasonCode }) => reason ?? reasonCode ?? []))];
     // Part of it without a reason is all of it without: the checks ask for the one that is missing.
     const isComplete = terms.every(({ reason, reasonCode }) => reason !== null || reasonCode !== null);
+    const { tax, names } = taxByKey.get(key) ?? { tax: Rational.zero, names: [] };
     return {
+      tax_name: names.length > 0 ? names.join("; ") : null,
       vat_category: first.category,
       vat_rate: first.rate,
       taxable_amount: amount.toFixed(digits),
-      tax_amount: (taxByKey.get(key) ?? Rational.zero).toFixed(digits),
+      tax_amount: tax.toFixed(digits),
       // One group may have one code (BR-E-01): several reasons are told in words.
       exemption_reason_code: isOneReason ? first.reasonCode : null,
       exemption_reason: isComplete && reasons.length > 0 ? reasons.join("; ") : null,
     };
   });
+  const ofFurther = further.map(({ name, vat, taxable, tax }) => ({
+    tax_name: name,
+    vat_category: vat.category,
+    vat_rate: vat.rate,
+    taxable_amount: taxable.toFixed(digits),
+    tax_amount: tax.toFixed(digits),
+    exemption_reason_code: null,
+    exemption_reason: null,
+  }));
+  return [...ofLines, ...ofFurther];
 }
 
 function totalsOf(

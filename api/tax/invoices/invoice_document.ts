@@ -71,6 +71,9 @@ export const DocumentLine = Type.Object({
   vat_category: oneOf(vatCategories),
   /** BT-152; null where the category has none */
   vat_rate: nullableText,
+  further_vat_rates: Type.Array(Type.String(), {
+    description: "of further general taxes on the same amount, of countries that have several",
+  }),
   /** BG-26 */
   period: Type.Union([Period, Type.Null()]),
   /** The tax that the line charges; null for the room itself. */
@@ -79,6 +82,7 @@ export const DocumentLine = Type.Object({
 export type DocumentLine = Static<typeof DocumentLine>;
 
 export const VatBreakdown = Type.Object({
+  tax_name: Type.Union([Type.String(), Type.Null()], { description: "the tax's own name; null where none is due" }),
   /** BT-118 */
   vat_category: oneOf(vatCategories),
   /** BT-119 */

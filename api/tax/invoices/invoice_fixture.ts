@@ -153,7 +153,8 @@ export function stayFor({ place, request }: Pick<InvoiceCase, "place" | "request
     star_rating: 4,
     ...request,
   };
-  return { request: whole, answer: calculate(whole, ruleset, { today: "2026-01-01" }) };
+  const rules = ruleset.rulesIn(place)?.rules ?? [];
+  return { request: whole, rules, answer: calculate(whole, ruleset, { today: "2026-01-01" }) };
 }
 
 /** The case's invoice, as it is once issued. */

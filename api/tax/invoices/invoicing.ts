@@ -7,6 +7,7 @@ import type { BillableCaller } from "#identity/api_keys.ts";
 import { type AnySql, json, oneRow } from "#store/sql.ts";
 import type { BookingRow } from "../bookings/booking_record.ts";
 import type { LegalProfile } from "../legal_profile.ts";
+import type { PlaceRules } from "../rules/ruleset.ts";
 import { creditNoteFor, projectInvoice } from "./document_projection.ts";
 import type { InvoiceDetails } from "./invoice_details.ts";
 import type { InvoiceDocument } from "./invoice_document.ts";
@@ -29,8 +30,9 @@ export async function sellerOf(
 }
 
 /** The invoice that a booking would be issued as it stands. */
-export function draftOf(booking: BookingRow, seller: LegalProfile): InvoiceDocument {
-  return projectInvoice(booking, seller, (booking.invoice_details ?? {}) as InvoiceDetails);
+export function draftOf(booking: BookingRow, seller: LegalProfile, { rules }: PlaceRules): InvoiceDocument {
+  const { answer, request } = booking;
+  return projectInvoice({ answer, request, rules }, seller, (booking.invoice_details ?? {}) as InvoiceDetails);
 }
 
 /** @throws ApiError conflict when the booking has ended: nothing of it is left to invoice */
@@ -49,12 +51,18 @@ export function requireInvoiceable({ state }: Pick<BookingRow, "state">): void {
  */
 export async function issueInvoice(
   tx: AnySql,
-  { booking, by, at, requireValid }: { booking: BookingRow; by: BillableCaller; at: Date; requireValid: boolean },
+  {
+    booking,
+    rules,
+    by,
+    at,
+    requireValid,
+  }: { booking: BookingRow; rules: PlaceRules; by: BillableCaller; at: Date; requireValid: boolean },
 ): Promise<InvoiceRow | { violations: Violation[] }> {
   await refuseWhenFrozen(tx, booking.id);
   requireInvoiceable(booking);
   const seller = await sellerOf(tx, booking);
-  const document = draftOf(booking, seller);
+  const document = draftOf(booking, seller, rules);
   const violations = requireValid ? violationsBeforeIssue(document) : [];
   if (violations.length > 0) return { violations };
   return insert(tx, { booking, by, at, seller, document, credits: null });

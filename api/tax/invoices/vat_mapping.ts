@@ -2,11 +2,13 @@
  * Which VAT category each part of a stay is invoiced under. The room and the taxes in its base stand
  * at the rate of the VAT that was calculated on them. A city tax outside of VAT is exempt (E, as
  * amounts repaid on behalf of somebody else) beside parts under VAT, and not subject (O) where there
- * are none: EN 16931 allows no O beside other categories (BR-O-11).
+ * are none: EN 16931 allows no O beside other categories (BR-O-11). Where a country has several
+ * general taxes on the same amount, each is told, though EN 16931 knows one for a line.
  */
 import type { CalculationAnswer, TaxComponent } from "../calculator/calculation_answer.ts";
 import { minorDigitsOf } from "../calculator/currency.ts";
 import { Rational, sumOf } from "../calculator/rational.ts";
+import type { KnownRule } from "../rules/ruleset.ts";
 import { isUnionCountry } from "./code_lists.ts";
 import type { VatCategory } from "./invoice_document.ts";
 
@@ -26,13 +28,23 @@ export interface Share {
   component?: TaxComponent;
   /** Nights in all rooms, of a share of the room; other parts of the price have none. */
   nights?: number;
+  /** Rates of further general taxes on the same amount. */
+  furtherRates: string[];
 }
 
-/** VAT of one rate on the invoice. */
+/** A VAT of its own base, that stands on amounts which bear another one already. */
+export interface FurtherVat {
+  name: string;
+  vat: VatTerms;
+  taxable: Rational;
+  tax: Rational;
+}
+
 export interface MappedVat {
   shares: Share[];
-  /** VAT by `vatKeyOf`. */
-  taxByKey: ReadonlyMap<string, Rational>;
+  /** VAT of one rate, and what it is called, by `vatKeyOf`. */
+  taxByKey: ReadonlyMap<string, { tax: Rational; names: readonly string[] }>;
+  further: FurtherVat[];
 }
 
 /** Why no VAT was calculated, when whoever issues knows. */
@@ -42,6 +54,8 @@ export const vatKeyOf = ({ category, rate }: Pick<VatTerms, "category" | "rate">
 
 export interface MappingFacts {
   answer: CalculationAnswer;
+  /** The rules that it was calculated by: they say which taxes are in the base of which. */
+  rules: readonly KnownRule[];
   rooms: number;
   nights: number;
   /** ISO 3166-1 code that decides which law's words an exemption has. */
@@ -50,50 +64,76 @@ export interface MappingFacts {
   exemption: VatExemption | undefined;
 }
 
-/** A VAT that was calculated, and the parts of the stay that stand under it. */
+/** A VAT that was calculated, and what it was calculated on. */
 interface Group {
   component: TaxComponent;
   vat: VatTerms;
   taxable: Rational;
+  /** Ids of rules whose tax its law takes into its base by name. */
+  named: ReadonlySet<string>;
 }
 
 export function mapVat(facts: MappingFacts): MappedVat {
-  const { answer } = facts;
+  const { answer, rules } = facts;
   const { components } = answer.tax_breakdown;
-  const groups = components.filter(isCalculatedVat).map(groupOf);
-  const taxes = components.filter((one) => one.kind !== "vat" && !Rational.parse(one.tax_amount).isZero);
+  const vats = components.filter(isCalculatedVat).map((component) => groupOf(component, rules));
+  // A VAT on which another one is due is a charge under that one.
+  const groups = vats.filter(({ component }) => !vats.some((other) => isNamedBy(component, other)));
+  const taxes = components.filter(
+    (one) => !Rational.parse(one.tax_amount).isZero && !groups.some(({ component }) => component === one),
+  );
   const untaxed = untaxedTerms(facts, components);
 
   const own = ownRateGroups(taxes, groups);
-  const roomGroups = groups.filter((group) => ![...own.values()].includes(group));
+  const onRoom = groups.filter((group) => ![...own.values()].includes(group));
+  const { carrying, further } = layersOf(facts, onRoom, taxes);
   const taxShares: Share[] = [];
-  const outside: TaxComponent[] = [];
+  const outside: { component: TaxComponent; amount: Rational }[] = [];
   for (const component of taxes) {
+    const amount = Rational.parse(component.tax_amount);
     const ownGroup = own.get(component);
-    if (ownGroup) taxShares.push({ amount: Rational.parse(component.tax_amount), vat: ownGroup.vat, component });
-    else if (component.vat_treatment === "in_base_same_rate" || component.vat_treatment === "own_rate") {
-      taxShares.push(...sharesInBase(component, roomGroups, untaxed));
-    } else outside.push(component);
+    if (ownGroup) {
+      taxShares.push({ amount, vat: ownGroup.vat, component, furtherRates: [] });
+      continue;
+    }
+    for (const part of partsInBase(component, carrying)) {
+      const vat = part.group?.vat ?? (isOfVat(component) ? untaxed : undefined);
+      if (!vat) outside.push({ component, amount: part.amount });
+      else {
+        const rates = further.filter((one) => isInBaseOf(component, one)).map(({ vat: { rate } }) => rate ?? "0");
+        taxShares.push({ amount: part.amount, vat, component, furtherRates: rates });
+      }
+    }
   }
 
-  const rooms = roomShares(facts, roomGroups, taxShares, untaxed);
-  const beside = [...rooms, ...taxShares].some(({ vat }) => vat.category !== "O");
+  const rooms = roomShares(facts, { carrying, further }, taxShares, untaxed);
+  const beside = [...rooms, ...taxShares].some(({ vat }) => vat?.category !== "O");
   const outsideTerms = beside ? passedOn(facts.country) : notSubject();
-  for (const component of outside) {
-    taxShares.push({ amount: Rational.parse(component.tax_amount), vat: outsideTerms, component });
+  for (const { component, amount } of outside) {
+    taxShares.push({ amount, vat: outsideTerms, component, furtherRates: [] });
   }
-  const taxByKey = new Map<string, Rational>();
-  for (const { vat, component } of groups) {
-    const key = vatKeyOf(vat);
-    taxByKey.set(key, (taxByKey.get(key) ?? Rational.zero).plus(Rational.parse(component.tax_amount)));
+  const taxByKey = new Map<string, { tax: Rational; names: string[] }>();
+  for (const { vat, component } of [...carrying, ...own.values()]) {
+    const known = taxByKey.get(vatKeyOf(vat)) ?? { tax: Rational.zero, names: [] };
+    const names = [...new Set([...known.names, component.name])];
+    taxByKey.set(vatKeyOf(vat), { tax: known.tax.plus(Rational.parse(component.tax_amount)), names });
   }
-  return { shares: [...rooms, ...inOrderOf(components, taxShares)], taxByKey };
+  return {
+    shares: [...rooms, ...inOrderOf(components, taxShares)],
+    taxByKey,
+    further: further.map(({ component, vat, taxable }) => ({
+      name: component.name,
+      vat,
+      taxable,
+      tax: Rational.parse(component.tax_amount),
+    })),
+  };
 }
 
 const isCalculatedVat = (component: TaxComponent) =>
   component.kind === "vat" && component.taxable_amount !== null && !Rational.parse(component.taxable_amount).isZero;
 
-function groupOf(component: TaxComponent): Group {
+function groupOf(component: TaxComponent, rules: readonly KnownRule[]): Group {
   const taxable = Rational.parse(component.taxable_amount ?? "0");
   const tax = Rational.parse(component.tax_amount);
   // Rates that differ by night have no value of their own; what they come to has.
@@ -102,8 +142,54 @@ function groupOf(component: TaxComponent): Group {
       ? Rational.parse(component.rate.value)
       : Rational.parse(tax.over(taxable).times(Rational.of(100)).toText(2));
   const category = rate.isZero ? "Z" : "S";
-  return { component, taxable, vat: { category, rate: rate.toText(), reasonCode: null, reason: null } };
+  const vat: VatTerms = { category, rate: rate.toText(), reasonCode: null, reason: null };
+  return { component, taxable, vat, named: namedInBaseOf(component, rules) };
 }
+
+function namedInBaseOf({ rule_id, version }: TaxComponent, rules: readonly KnownRule[]): Set<string> {
+  const known = rules.find(({ id }) => id === rule_id)?.versions.find((one) => one.version === version);
+  const terms = known?.cases?.map((entry) => entry.terms) ?? (known ? [known.terms] : []);
+  return new Set(terms.flatMap(({ base }) => base?.includes_tax ?? []));
+}
+
+const meet = (a: Pick<TaxComponent, "slices">, b: Pick<TaxComponent, "slices">) =>
+  a.slices.some((one) => b.slices.some(({ from, to }) => from < one.to && one.from < to));
+
+const isNamedBy = (tax: TaxComponent, { component, named }: Group) => named.has(tax.rule_id) && meet(tax, component);
+
+/** Whether a tax says of itself that it bears VAT; general taxes are in a base by name alone. */
+const isOfVat = ({ kind, vat_treatment }: TaxComponent) =>
+  kind !== "vat" && kind !== "sales" && (vat_treatment === "in_base_same_rate" || vat_treatment === "own_rate");
+
+const isInBaseOf = (tax: TaxComponent, group: Group) => isOfVat(tax) || isNamedBy(tax, group);
+
+/**
+ * The VATs that the parts of the price are split by, and those that stand on parts which another has
+ * already. A VAT is further when it cannot be on a part of its own: price and taxes are less than the bases.
+ */
+function layersOf(
+  facts: MappingFacts,
+  groups: readonly Group[],
+  taxes: readonly TaxComponent[],
+): { carrying: Group[]; further: Group[] } {
+  const most = Rational.parse(facts.answer.total_without_tax).plus(roundingOf(facts));
+  const onPriceOf = (group: Group) => {
+    const inBase = taxes.filter((tax) => isInBaseOf(tax, group));
+    return group.taxable.minus(sumOf(inBase.map((tax) => amountOn(tax, group))));
+  };
+  const carrying: Group[] = [];
+  const further: Group[] = [];
+  for (const group of groups) {
+    const beside = carrying.filter(({ component }) => meet(component, group.component));
+    const isFurther = beside.length > 0 && sumOf([group, ...beside].map(onPriceOf)).compare(most) > 0;
+    (isFurther ? further : carrying).push(group);
+  }
+  return { carrying, further };
+}
+
+/** What of a tax is due on the nights of a VAT. */
+const amountOn = (tax: TaxComponent, { component }: Group) =>
+  sumOf(tax.slices.filter((slice) => meet({ slices: [slice] }, component)).map(({ amount }) => Rational.parse(amount)));
 
 /** A tax with a VAT of its own is what that VAT was calculated on, to the cent. */
 function ownRateGroups(taxes: readonly TaxComponent[], groups: readonly Group[]): Map<TaxComponent, Group> {
@@ -116,15 +202,17 @@ function ownRateGroups(taxes: readonly TaxComponent[], groups: readonly Group[])
   return found;
 }
 
-/** A tax in the base of VAT stands under the VAT of the same nights. */
-function sharesInBase(component: TaxComponent, groups: readonly Group[], untaxed: VatTerms): Share[] {
+/** A tax in the base of VAT stands under the VAT of the same nights; without a group, what is in the base of none. */
+function partsInBase(component: TaxComponent, groups: readonly Group[]): { group?: Group; amount: Rational }[] {
   const whole = Rational.parse(component.tax_amount);
-  const [only] = groups;
-  if (groups.length < 2) return [{ amount: whole, vat: only?.vat ?? untaxed, component }];
+  const joined = groups.filter((group) => isInBaseOf(component, group));
+  const [only] = joined;
+  if (only === undefined) return [{ amount: whole }];
+  if (groups.length === 1) return [{ group: only, amount: whole }];
   const amounts = new Map<Group | undefined, Rational>();
   for (const slice of component.slices) {
-    const group = groups
-      .filter((one) => one.component.slices.some(({ from, to }) => from < slice.to && slice.from < to))
+    const group = joined
+      .filter((one) => meet({ slices: [slice] }, one.component))
       .reduce<Group | undefined>(
         (best, one) => (best && best.taxable.compare(one.taxable) >= 0 ? best : one),
         undefined,
@@ -136,25 +224,33 @@ function sharesInBase(component: TaxComponent, groups: readonly Group[], untaxed
   return entries.map(([group, amount], index) => ({
     // Slices are rounded one by one; the last bears what that changes.
     amount: index === entries.length - 1 ? amount.plus(rest) : amount,
-    vat: group?.vat ?? untaxed,
-    component,
+    ...(group && { group }),
   }));
+}
+
+/** What rounding may leave: taxes and bases are rounded, night by night where the law says so. */
+function roundingOf({ answer, nights }: MappingFacts): Rational {
+  const cent = Rational.of(1n, 10n ** BigInt(minorDigitsOf(answer.currency)));
+  return cent.times(Rational.of(nights + answer.tax_breakdown.components.length));
 }
 
 /** The price of the room, split by the VAT that was calculated on it; what has none is a part of its own. */
 function roomShares(
-  { answer, rooms, nights }: MappingFacts,
-  groups: readonly Group[],
+  facts: MappingFacts,
+  { carrying, further }: { carrying: readonly Group[]; further: readonly Group[] },
   taxShares: readonly Share[],
   untaxed: VatTerms,
 ): Share[] {
+  const { answer, rooms, nights } = facts;
   const price = Rational.parse(answer.total_without_tax);
-  const shares = groups.map((group): Share => {
+  const shares = carrying.map((group): Share => {
     const inBase = taxShares.filter(({ vat }) => vat === group.vat).map(({ amount }) => amount);
+    const beside = further.filter(({ component }) => meet(component, group.component));
     return {
       amount: group.taxable.minus(sumOf(inBase)),
       vat: group.vat,
       nights: group.component.quantity.nights * rooms,
+      furtherRates: beside.map(({ vat }) => vat.rate ?? "0"),
     };
   });
   const rest = price.minus(sumOf(shares.map(({ amount }) => amount)));
@@ -162,14 +258,16 @@ function roomShares(
     (best, one) => (best && best.amount.compare(one.amount) >= 0 ? best : one),
     undefined,
   );
-  // Taxes and bases are rounded, night by night where the law says so: what that loses belongs to the room.
-  const cent = Rational.of(1n, 10n ** BigInt(minorDigitsOf(answer.currency)));
-  const roundings = Rational.of(nights + answer.tax_breakdown.components.length);
-  const isRounding = rest.compare(cent.times(roundings)) <= 0;
-  if (largest && isRounding) largest.amount = largest.amount.plus(rest);
+  // What rounding loses belongs to the room.
+  if (largest && rest.compare(roundingOf(facts)) <= 0) largest.amount = largest.amount.plus(rest);
   else if (!rest.isZero) {
     // The room itself, or beside it what is in the price and not in the base of its VAT.
-    shares.push({ amount: rest, vat: untaxed, ...(groups.length === 0 && { nights: nights * rooms }) });
+    shares.push({
+      amount: rest,
+      vat: untaxed,
+      furtherRates: [],
+      ...(carrying.length === 0 && { nights: nights * rooms }),
+    });
   }
   return shares.filter(({ amount }) => !amount.isZero);
 }
