@@ -10,17 +10,23 @@ import { addDays } from "./calendar.ts";
 import { isCurrency } from "./currency.ts";
 import { Rational } from "./rational.ts";
 
-const decimal = "^\\d{1,15}(\\.\\d{1,18})?$";
+/** More than any price: what is read exactly has to be bounded, too. */
+const amountDigitsMax = 15;
+const decimalPlacesMax = 18;
+const amountText = `less than 10^${amountDigitsMax} with at most ${decimalPlacesMax} decimal places, or its digits as a string`;
+const digits = "\\d+(\\.\\d+)?([eE][+-]?\\d{1,3})?$";
+const digitsCharsMax = 100;
 const AmountAboveZero = Type.Union(
   [
-    Type.Number({ exclusiveMinimum: 0, maximum: 1e15 }),
-    Type.String({ pattern: `^(?!0+(\\.0+)?$)${decimal.slice(1)}` }),
+    Type.Number({ exclusiveMinimum: 0 }),
+    Type.String({ pattern: `^(?![0.]+([eE]|$))${digits}`, maxLength: digitsCharsMax }),
   ],
-  { description: "a number greater than 0, or such a number's digits as a string" },
+  { description: `a number greater than 0 and ${amountText}` },
 );
-const Amount = Type.Union([Type.Number({ minimum: 0, maximum: 1e15 }), Type.String({ pattern: decimal })], {
-  description: "a number of at least 0, or its digits as a string",
-});
+const Amount = Type.Union(
+  [Type.Number({ minimum: 0 }), Type.String({ pattern: `^${digits}`, maxLength: digitsCharsMax })],
+  { description: `a number of at least 0 and ${amountText}` },
+);
 const IncludedAmount = Type.Union([Amount, Type.Boolean()], {
   description: "an amount for one room and night, or true where it is included without an amount of its own",
 });
@@ -158,12 +164,20 @@ export function stayFrom(request: CalculationRequest, today: string): Stay {
   const ages = agesOf(request);
   const bookingDate = request.booking_date ?? (today < checkin ? today : checkin);
   const dates = Array.from({ length: nights }, (_, index) => addDays(checkin, index));
-  const rates = new Map((request.nightly_rates ?? []).map(({ date, rate }) => [date, rate]));
-  for (const date of rates.keys()) {
+  const nightlyRate = amountOf("nightly_rate", request.nightly_rate);
+  const rates = new Map<string, Rational>();
+  for (const [index, { date, rate }] of (request.nightly_rates ?? []).entries()) {
     if (!dates.includes(date)) refuse("nightly_rates", `Expected nights of the stay, got ${date}`);
+    if (rates.has(date)) refuse("nightly_rates", `Expected each night once, got ${date} again`);
+    rates.set(date, amountOf(`nightly_rates.${index}.rate`, rate));
   }
-  const included = (value: string | number | boolean | undefined) =>
-    value === undefined || value === false ? undefined : value === true ? "unknown" : Rational.parse(value);
+  const { breakfast, cleaning, service_charge } = request.included_amounts ?? {};
+  const included = (part: string, value: string | number | boolean | undefined) =>
+    value === undefined || value === false
+      ? undefined
+      : value === true
+        ? "unknown"
+        : amountOf(`included_amounts.${part}`, value);
   const fx = [request.fx ?? []].flat();
   return {
     checkin,
@@ -184,14 +198,15 @@ export function stayFrom(request: CalculationRequest, today: string): Stay {
     bookingDate,
     paymentDate: request.payment_date ?? bookingDate,
     currency,
-    prices: dates.map((date) => Rational.parse(rates.get(date) ?? request.nightly_rate)),
+    prices: dates.map((date) => rates.get(date) ?? nightlyRate),
     priceIncludesTax: request.price_includes_tax ?? false,
     included: {
-      breakfast: included(request.included_amounts?.breakfast),
-      cleaning: included(request.included_amounts?.cleaning),
-      service_charge: included(request.included_amounts?.service_charge),
+      breakfast: included("breakfast", breakfast),
+      cleaning: included("cleaning", cleaning),
+      service_charge: included("service_charge", service_charge),
     },
-    declaredTariff: request.declared_tariff === undefined ? undefined : Rational.parse(request.declared_tariff),
+    declaredTariff:
+      request.declared_tariff === undefined ? undefined : amountOf("declared_tariff", request.declared_tariff),
     asKnownAt: request.as_known_at,
     exchangeFrom: (from) => {
       const given = fx.find((one) => one.from === from) ?? fx.find((one) => one.from === undefined);
@@ -199,6 +214,17 @@ export function stayFrom(request: CalculationRequest, today: string): Stay {
     },
   };
 }
+
+/** An amount as it was written, within the bounds of all amounts. @throws CalculationProblem invalid */
+function amountOf(field: string, value: string | number): Rational {
+  const amount = Rational.parse(value);
+  if (amount.compare(amountEnd) >= 0) refuse(field, `Expected less than 10^${amountDigitsMax}`);
+  if (finestAmount % amount.d !== 0n) refuse(field, `Expected at most ${decimalPlacesMax} decimal places`);
+  return amount;
+}
+
+const amountEnd = Rational.of(10n ** BigInt(amountDigitsMax));
+const finestAmount = 10n ** BigInt(decimalPlacesMax);
 
 function agesOf({ guest_ages, number_of_guests, adults }: CalculationRequest): GuestAge[] {
   const count = number_of_guests ?? guest_ages?.length ?? adults ?? 1;

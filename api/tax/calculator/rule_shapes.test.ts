@@ -525,6 +525,18 @@ describe("a calculation", () => {
     assert.equal(refused({ number_of_guests: 1, adults: 2 }), "adults");
     assert.equal(refused({ jurisdiction_code: "XX-NOWHERE" }), "jurisdiction_code");
     assert.equal(refused({ nightly_rates: [{ date: "2026-07-01", rate: 5 }] }), "nightly_rates");
+    const twice = ["2026-06-10", "2026-06-10"].map((date) => ({ date, rate: 5 }));
+    assert.equal(refused({ nightly_rates: twice }), "nightly_rates");
+    const tooFine = "100.000000000000000000000000001";
+    for (const amount of [1e15, "1000000000000000", "1e15", 1e300, tooFine, "1e-19", 1e-19]) {
+      assert.equal(refused({ nightly_rate: amount }), "nightly_rate");
+      assert.equal(refused({ declared_tariff: amount }), "declared_tariff");
+      assert.equal(refused({ included_amounts: { cleaning: amount } }), "included_amounts.cleaning");
+      assert.equal(refused({ nightly_rates: [{ date: "2026-06-11", rate: amount }] }), "nightly_rates.0.rate");
+    }
+    for (const amount of ["999999999999999.999999999999999999", "0.000000000000000001", "1e2", 1e-18]) {
+      assert.equal(refused({ nightly_rate: amount }), undefined);
+    }
   });
 
   it("never calls an unknown place untaxed", () => {

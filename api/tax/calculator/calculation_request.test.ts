@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { validatorFor } from "#http/validation.ts";
+import { CalculationRequest } from "./calculation_request.ts";
+import { parseExactJson } from "./exact_json.ts";
+
+const validator = validatorFor(CalculationRequest);
+const stay = { jurisdiction_code: "NL-TST", stay_date: "2026-06-10", nights: 2, nightly_rate: 100, currency: "EUR" };
+const problemsOf = (changes: object) => validator.problemsOf({ ...stay, ...changes });
+
+describe("an amount in a request", () => {
+  it("is a number or its digits, and the same numbers are taken either way", () => {
+    for (const amount of [100, 0.01, 1e2, "100", "100.00", "1e2", "0.01", "0120"]) {
+      assert.equal(problemsOf({ nightly_rate: amount }), undefined, String(amount));
+    }
+    for (const amount of [0, -1, "0", "0.00", "0e3", "-1", "", "1,5", ".5", "abc", "1e9999", true]) {
+      assert.deepEqual(problemsOf({ nightly_rate: amount }), {
+        nightly_rate:
+          "Expected a number greater than 0 and less than 10^15 with at most 18 decimal places, or its digits as a string",
+      });
+    }
+    assert.equal(problemsOf({ included_amounts: { cleaning: "0" } }), undefined);
+  });
+
+  it("is no other amount for being too long for a double", () => {
+    const long = parseExactJson('{"nightly_rate":100.000000000000000000000000001}') as object;
+    assert.equal(problemsOf(long), undefined, "the calculation says that it has too many decimal places");
+  });
+});
