@@ -80,6 +80,14 @@ describe("GET /v1/jurisdictions", () => {
     }
   });
 
+  it("says where a tax is only announced, and where it is in force", async () => {
+    const status = async (q: string) => (await list({ q })).places[0]?.status;
+    assert.equal(await status("Okinawa"), "announced");
+    assert.equal(await status("Wales"), "announced");
+    assert.equal(await status("Rome"), "active");
+    assert.ok((await list({ status: "announced" })).total >= 2);
+  });
+
   it("is honest about places without rules", async () => {
     const { places } = await list({ country: "KP" });
     assert.ok(places.length > 0);

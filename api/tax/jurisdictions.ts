@@ -115,13 +115,32 @@ function listedFrom(place: Jurisdiction, rules: PlaceRules | undefined, today: s
       local_name: place.localName ?? null,
       country: place.country,
       type: place.type,
-      status: place.status ?? (coverage === "no_tax" ? "no_tax" : "active"),
+      status: place.status ?? statusOn(place, rules, coverage, today),
       parent: place.parent ?? null,
       coverage,
     },
     names: [...new Set([place.name, place.localName ?? place.name, ...place.aliases].map(folded))],
     hasRules: rules?.rules.some((rule) => rule.jurisdiction === place.code) ?? false,
   };
+}
+
+/** Whether the place's own taxes on stays are in force, still to come, resting, or over; active without any. */
+function statusOn(
+  { code }: Jurisdiction,
+  place: PlaceRules | undefined,
+  coverage: JurisdictionReply["coverage"],
+  today: string,
+): JurisdictionReply["status"] {
+  if (coverage === "no_tax") return "no_tax";
+  const own = (place?.rules ?? []).filter(
+    ({ jurisdiction, kind }) => jurisdiction === code && kind === "accommodation",
+  );
+  const versions = own.flatMap((rule) => rule.versions);
+  if (versions.length === 0 || versions.some((version) => isWithin(today, version))) return "active";
+  const hasBegun = versions.some(({ from }) => from <= today);
+  if (versions.some(({ from }) => from > today)) return hasBegun ? "suspended" : "announced";
+  // Where our knowledge is partial, what ended may be no more than what we know.
+  return coverage === "partial" ? "active" : "retired";
 }
 
 /** What an ordinary stay of that night would be answered as its coverage. */
