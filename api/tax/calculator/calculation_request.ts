@@ -57,7 +57,13 @@ export const CalculationRequest = Type.Object({
   currency: Currency,
   rooms: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
   number_of_guests: Type.Optional(Type.Integer({ minimum: 1, maximum: 2000 })),
-  adults: Type.Optional(Type.Integer({ minimum: 0, maximum: 2000 })),
+  adults: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 2000,
+      description: "guests of at least 18 years; with guest_ages, as many as those ages have",
+    }),
+  ),
   guest_ages: Type.Optional(Type.Array(Type.Integer({ minimum: 0, maximum: 130 }), { maxItems: 2000 })),
   guest_country: Type.Optional(Type.String({ pattern: "^[A-Z]{2}$", description: "an ISO 3166-1 alpha-2 code" })),
   guest_is_resident: Type.Optional(Type.Boolean()),
@@ -146,6 +152,8 @@ export interface Exchange {
   date: string;
 }
 
+/** Who is this old is an adult, as `adults` counts them. Whom a tax lets off is for its own ages to say. */
+const adultAgeMin = 18;
 /** An adult of unknown age counts as this old. */
 export const adultAge = 30;
 
@@ -154,7 +162,7 @@ export function stayFrom(request: CalculationRequest, today: string): Stay {
   const { stay_date: checkin, nights, currency } = request;
   for (const field of ["stay_date", "checkout_date", "booking_date", "payment_date", "as_known_at"] as const) {
     const date = request[field];
-    if (date !== undefined && !isCalendarDate(date)) refuse(field, `Expected a day of the calendar, got ${date}`);
+    if (date !== undefined) requireDay(field, date);
   }
   const checkout = addDays(checkin, nights);
   if (request.checkout_date !== undefined && request.checkout_date !== checkout) {
@@ -186,7 +194,7 @@ export function stayFrom(request: CalculationRequest, today: string): Stay {
     dates,
     rooms: request.rooms ?? 1,
     ages,
-    adults: request.adults ?? (ages.filter((age) => (age ?? adultAge) >= 18).length || ages.length),
+    adults: request.adults ?? (ages.filter((age) => (age ?? adultAge) >= adultAgeMin).length || ages.length),
     guestCountry: request.guest_country,
     isResident: request.guest_is_resident ?? false,
     purpose: request.purpose ?? "leisure",
@@ -215,6 +223,15 @@ export function stayFrom(request: CalculationRequest, today: string): Stay {
   };
 }
 
+/** Days on which anybody's stay is taxed: what lies outside is a slip of the hand. */
+const firstDay = "1900-01-01";
+const lastDay = "2199-12-31";
+
+function requireDay(field: string, date: string): void {
+  if (isCalendarDate(date) && date >= firstDay && date <= lastDay) return;
+  refuse(field, `Expected a day of the calendar from ${firstDay} to ${lastDay}, got ${date}`);
+}
+
 /** An amount as it was written, within the bounds of all amounts. @throws CalculationProblem invalid */
 function amountOf(field: string, value: string | number): Rational {
   const amount = Rational.parse(value);
@@ -230,6 +247,10 @@ function agesOf({ guest_ages, number_of_guests, adults }: CalculationRequest): G
   const count = number_of_guests ?? guest_ages?.length ?? adults ?? 1;
   if (guest_ages && guest_ages.length !== count) {
     refuse("guest_ages", `Expected one age for each of ${count} guests, got ${guest_ages.length}`);
+  }
+  const adultAges = guest_ages?.filter((age) => age >= adultAgeMin).length;
+  if (adults !== undefined && adultAges !== undefined && adults !== adultAges) {
+    refuse("adults", `Expected the number of guest_ages of at least ${adultAgeMin}, ${adultAges}`);
   }
   if (adults !== undefined && adults > count) refuse("adults", `Expected at most number_of_guests, ${count}`);
   if (count === 0) refuse("guest_ages", "Expected at least one guest");

@@ -525,6 +525,17 @@ describe("a calculation", () => {
     assert.equal(refused({ number_of_guests: 1, adults: 2 }), "adults");
     assert.equal(refused({ jurisdiction_code: "XX-NOWHERE" }), "jurisdiction_code");
     assert.equal(refused({ nightly_rates: [{ date: "2026-07-01", rate: 5 }] }), "nightly_rates");
+    const days = { stay_date: ["0000-01-01", "1899-12-31", "2200-01-01", "9999-12-31"], as_known_at: ["0001-01-01"] };
+    for (const [field, dates] of Object.entries(days)) {
+      for (const date of dates) assert.equal(refused({ [field]: date }), field, date);
+    }
+    assert.deepEqual(
+      [refused({ stay_date: "1900-01-01" }), refused({ stay_date: "2199-12-31" })],
+      [undefined, undefined],
+    );
+    assert.equal(refused({ adults: 2, number_of_guests: 2, guest_ages: [30, 5] }), "adults");
+    assert.equal(refused({ adults: 1, guest_ages: [18, 19] }), "adults");
+    assert.equal(refused({ adults: 2, guest_ages: [30, 18, 17] }), undefined);
     const twice = ["2026-06-10", "2026-06-10"].map((date) => ({ date, rate: 5 }));
     assert.equal(refused({ nightly_rates: twice }), "nightly_rates");
     const tooFine = "100.000000000000000000000000001";
