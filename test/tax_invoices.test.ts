@@ -239,6 +239,25 @@ describe("invoices", () => {
     await expecting(422, "GET", "/v1/invoices?booking_id=7");
   });
 
+  it("are never paid over: neither when it is said, nor after the booking became cheaper", async () => {
+    const booking = await sendable();
+    const path = `/v1/bookings/${booking}`;
+    const { total_with_tax: total } = await expecting(200, "GET", path);
+    const { detail } = await expecting(422, "PATCH", `${path}/invoice-details`, { paid_amount: `${total}1` });
+    assert.deepEqual(detail[0].loc, ["body", "paid_amount"]);
+    assert.match(detail[0].msg, new RegExp(`at most ${total} EUR`));
+    await expecting(200, "PATCH", `${path}/invoice-details`, { paid_amount: total });
+    assert.equal((await expecting(200, "GET", `${path}/document`)).totals.payable, "0.00");
+
+    await expecting(200, "POST", `${path}/refund`, { nights: 1 });
+    const refused = await expecting(409, "POST", `${path}/invoice`);
+    assert.match(refused.detail, /paid_amount/);
+    const { total_with_tax: left } = await expecting(200, "GET", path);
+    await expecting(200, "PATCH", `${path}/invoice-details`, { paid_amount: left });
+    const issued = await expecting(201, "POST", `${path}/invoice`);
+    assert.deepEqual([issued.document.totals.paid, issued.document.totals.payable], [left, "0.00"]);
+  });
+
   it("freeze their booking while they are live, and a credit note thaws it", async () => {
     const booking = await sendable();
     const path = `/v1/bookings/${booking}`;

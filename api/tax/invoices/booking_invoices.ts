@@ -4,6 +4,7 @@ import { ApiError } from "#contracts/errors.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText } from "#http/timestamp.ts";
+import { invalidRequest } from "#http/validation.ts";
 import { json, type Sql } from "#store/sql.ts";
 import { changing } from "../bookings/booking_change.ts";
 import { BookingReply, type BookingRow, bookingReply, findBooking, lockBooking } from "../bookings/booking_record.ts";
@@ -14,6 +15,7 @@ import {
   checkInvoiceDetails,
   type InvoiceDetails,
   InvoiceDetailsChange,
+  isOverpaid,
 } from "./invoice_details.ts";
 import { InvoiceDocument } from "./invoice_document.ts";
 import {
@@ -99,6 +101,10 @@ export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): 
           const booking = await lockBooking(tx, principal, params.booking_id);
           await refuseWhenFrozen(tx, booking.id);
           requireInvoiceable(booking);
+          if (isOverpaid(body.paid_amount, booking)) {
+            const expected = `Expected at most ${booking.total_with_tax} ${booking.currency}, what the booking comes to`;
+            throw invalidRequest("body", "paid_amount", expected, "less_than_equal");
+          }
           const details = changedInvoiceDetails((booking.invoice_details ?? {}) as InvoiceDetails, body);
           const at = now();
           await tx`

@@ -5,6 +5,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { oneOf } from "#contracts/one_of.ts";
 import { invalidRequest, validatorFor } from "#http/validation.ts";
+import { Rational } from "../calculator/rational.ts";
 import { legalFields } from "../legal_profile.ts";
 import { isCalendarDate } from "../rules/ruleset.ts";
 import { isPaymentMeans, isVatExemptionCode } from "./code_lists.ts";
@@ -116,6 +117,14 @@ export function checkInvoiceDetails(change: InvoiceDetailsChange): void {
   if (exemption?.reason_code !== undefined && !isVatExemptionCode(exemption.reason_code)) {
     throw invalidRequest("body", "vat_exemption.reason_code", "Expected a VATEX code, for example VATEX-EU-AE");
   }
+}
+
+/** Whether more is said to be paid than the booking comes to. Nobody pays an invoice over: what is over is a refund. */
+export function isOverpaid(
+  paidAmount: string | null | undefined,
+  { total_with_tax: total }: { total_with_tax: string },
+) {
+  return paidAmount != null && Rational.parse(paidAmount).compare(Rational.parse(total)) > 0;
 }
 
 /** The details with a checked change made. Fields that nobody knows are ignored, as elsewhere. */

@@ -9,7 +9,7 @@ import type { BookingRow } from "../bookings/booking_record.ts";
 import type { LegalProfile } from "../legal_profile.ts";
 import type { PlaceRules } from "../rules/ruleset.ts";
 import { creditNoteFor, projectInvoice } from "./document_projection.ts";
-import type { InvoiceDetails } from "./invoice_details.ts";
+import { type InvoiceDetails, isOverpaid } from "./invoice_details.ts";
 import type { InvoiceDocument } from "./invoice_document.ts";
 import { takeNumber } from "./invoice_number.ts";
 import { type InvoiceRow, invoiceColumns, liveInvoiceOf } from "./invoice_record.ts";
@@ -44,10 +44,19 @@ export function requireInvoiceable({ state }: Pick<BookingRow, "state">): void {
   }
 }
 
+/** A booking that became cheaper may have been paid over: what was paid is to be said anew before it is invoiced. */
+function requireNotOverpaid(booking: BookingRow): void {
+  const paid = (booking.invoice_details as InvoiceDetails | null)?.paid_amount;
+  if (!isOverpaid(paid, booking)) return;
+  throw new ApiError("conflict", {
+    detail: `Cannot invoice the booking: paid_amount is ${paid}, and it comes to ${booking.total_with_tax} ${booking.currency}: change paid_amount of the invoice details`,
+  });
+}
+
 /**
  * Issues the invoice of a booking that the transaction holds. With `requireValid` one that could not
  * be sent as an e-invoice is not issued, and takes no number.
- * @throws ApiError conflict when there is a live one, or nothing to invoice
+ * @throws ApiError conflict when there is a live one, nothing to invoice, or more paid than is left
  */
 export async function issueInvoice(
   tx: AnySql,
@@ -61,6 +70,7 @@ export async function issueInvoice(
 ): Promise<InvoiceRow | { violations: Violation[] }> {
   await refuseWhenFrozen(tx, booking.id);
   requireInvoiceable(booking);
+  requireNotOverpaid(booking);
   const seller = await sellerOf(tx, booking);
   const document = draftOf(booking, seller, rules);
   const violations = requireValid ? violationsBeforeIssue(document) : [];
