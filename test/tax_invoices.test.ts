@@ -225,6 +225,11 @@ describe("invoices", () => {
       [{ payment_due_date: "2026-02-30" }, ["body", "payment_due_date"]],
       [{ payment_due_date: "soon" }, ["body", "payment_due_date"]],
       [{ payment_means_code: "71" }, ["body", "payment_means_code"]],
+      [{ note: "Room\u0007 service" }, ["body", "note"]],
+      [{ payment_terms: "At once\u0000" }, ["body", "payment_terms"]],
+      [{ buyer: { name: "Ann\u001b[31m" } }, ["body", "buyer", "name"]],
+      [{ buyer: { contact_name: "\ud800Ann" } }, ["body", "buyer", "contact_name"]],
+      [{ vat_exemption: { category: "E", reason: "Small\ufffe" } }, ["body", "vat_exemption", "reason"]],
       [{ paid_amount: "-1" }, ["body", "paid_amount"]],
       [{ vat_exemption: { category: "S" } }, ["body", "vat_exemption", "category"]],
       [{ vat_exemption: 7 }, ["body", "vat_exemption"]],
@@ -236,6 +241,11 @@ describe("invoices", () => {
     }
     await expecting(422, "POST", path.replace("invoice-details", "invoice"), { require_valid: "yes" });
     await expecting(422, "POST", path.replace("invoice-details", "invoice/credit"), { reason: "" });
+    const credit = await expecting(422, "POST", path.replace("invoice-details", "invoice/credit"), {
+      reason: "\u0001x",
+    });
+    assert.deepEqual(credit.detail[0].loc, ["body", "reason"]);
+    await expecting(200, "PATCH", path, { note: "Two\r\nlines,\tand a tab: \u{1f6cf}" });
     await expecting(422, "GET", "/v1/invoices?booking_id=7");
   });
 

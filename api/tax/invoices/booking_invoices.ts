@@ -16,6 +16,7 @@ import {
   type InvoiceDetails,
   InvoiceDetailsChange,
   isOverpaid,
+  requireDocumentText,
 } from "./invoice_details.ts";
 import { InvoiceDocument } from "./invoice_document.ts";
 import {
@@ -191,13 +192,15 @@ export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): 
           answer: { detail: "Cannot credit an invoice: none is issued for this booking" },
         },
       },
-      handle: ({ principal, params, body }) =>
-        changing(sql, async (tx) => {
+      handle: ({ principal, params, body }) => {
+        requireDocumentText(body, CreditRequest.properties);
+        return changing(sql, async (tx) => {
           const booking = await lockBooking(tx, principal, params.booking_id);
           return invoiceReply(
             await creditInvoice(tx, { booking, by: principal, at: now(), reason: body.reason ?? null }),
           );
-        }),
+        });
+      },
     }),
     route({
       method: "GET",

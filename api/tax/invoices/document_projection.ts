@@ -6,6 +6,7 @@ import { Rational, sumOf } from "../calculator/rational.ts";
 import type { LegalProfile } from "../legal_profile.ts";
 import type { KnownRule } from "../rules/ruleset.ts";
 import { hasEn16931 } from "./code_lists.ts";
+import { documentTextIn } from "./document_text.ts";
 import type { InvoiceDetails } from "./invoice_details.ts";
 import {
   type DocumentLine,
@@ -27,6 +28,10 @@ export interface InvoicedStay {
 
 /** The draft: an invoice without number and date. */
 export function projectInvoice(stay: InvoicedStay, seller: LegalProfile, details: InvoiceDetails): InvoiceDocument {
+  return documentTextIn(documentOf(stay, seller, details));
+}
+
+function documentOf(stay: InvoicedStay, seller: LegalProfile, details: InvoiceDetails): InvoiceDocument {
   const { answer, request, rules } = stay;
   const country = seller.country ?? answer.jurisdiction.code.slice(0, 2);
   const compliant = hasEn16931(country);

@@ -9,6 +9,7 @@ import { Rational } from "../calculator/rational.ts";
 import { legalFields } from "../legal_profile.ts";
 import { isCalendarDate } from "../rules/ruleset.ts";
 import { isPaymentMeans, isVatExemptionCode } from "./code_lists.ts";
+import { isDocumentText } from "./document_text.ts";
 
 const text = (maxLength: number) =>
   Type.String({ minLength: 1, maxLength, pattern: "\\S", description: "text that is not blank" });
@@ -108,6 +109,9 @@ export type InvoiceDetailsChange = Static<typeof InvoiceDetailsChange>;
 export function checkInvoiceDetails(change: InvoiceDetailsChange): void {
   const { buyer, vat_exemption: exemption, payment_due_date: due, payment_means_code: means } = change;
   groupValidator.parse({ ...(buyer != null && { buyer }), ...(exemption != null && { vat_exemption: exemption }) });
+  requireDocumentText(change, ownFields);
+  requireDocumentText(buyer ?? {}, buyerFields, "buyer.");
+  requireDocumentText(exemption ?? {}, VatExemption.properties, "vat_exemption.");
   if (typeof due === "string" && !isCalendarDate(due)) {
     throw invalidRequest("body", "payment_due_date", `Expected a day of the calendar, got ${due}`);
   }
@@ -116,6 +120,14 @@ export function checkInvoiceDetails(change: InvoiceDetailsChange): void {
   }
   if (exemption?.reason_code !== undefined && !isVatExemptionCode(exemption.reason_code)) {
     throw invalidRequest("body", "vat_exemption.reason_code", "Expected a VATEX code, for example VATEX-EU-AE");
+  }
+}
+
+/** @throws ApiError bad_request with the first of the known fields whose text no document can hold */
+export function requireDocumentText(texts: object, known: object, under = ""): void {
+  for (const [name, value] of Object.entries(texts)) {
+    if (!(name in known) || typeof value !== "string" || isDocumentText(value)) continue;
+    throw invalidRequest("body", `${under}${name}`, "Expected text without control characters");
   }
 }
 

@@ -413,6 +413,16 @@ describe("UBL", () => {
     assert.equal(find(root, "cbc:DueDate").length, 0);
   });
 
+  it("says what the document says where a seller's text has characters that no XML can hold", () => {
+    const seller = { ...sellerIn("DE"), legal_name: "Grand\u0000 Hotel\u0085\ud800", payment_terms: "At\r\nonce\t!" };
+    const document = issued(projectInvoice(stayFor({ place: "DE-BE" }), seller, buyerDetails));
+    assert.equal(document.seller.name, "Grand Hotel");
+    assert.equal(document.payment.terms, "At\r\nonce\t!");
+    const xml = ublFor(document);
+    assert.ok(xml.includes("<cbc:RegistrationName>Grand Hotel</cbc:RegistrationName>"));
+    assert.ok(xml.includes("<cbc:Note>At&#13;\nonce\t!</cbc:Note>"));
+  });
+
   it("has any text of a user as text, and never an empty element", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 60 }), (note) => {

@@ -1,4 +1,5 @@
 /** Writes XML 1.0 from elements in the order they are given. */
+import { documentTextIn } from "./document_text.ts";
 
 export interface Element {
   name: string;
@@ -6,10 +7,6 @@ export interface Element {
   /** Text, or elements; no element is ever empty. */
   content: string | readonly Element[];
 }
-
-/** Characters that XML 1.0 cannot have, however they are written (section 2.2). */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must not get through
-const forbidden = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]|\p{Surrogate}/gu;
 
 type Content = string | null | undefined | readonly (Element | undefined)[];
 
@@ -21,9 +18,7 @@ export function element(
 ): Element | undefined {
   if (content === null || content === undefined) return undefined;
   const kept =
-    typeof content === "string"
-      ? content.replace(forbidden, "")
-      : content.filter((one): one is Element => one !== undefined);
+    typeof content === "string" ? documentTextIn(content) : content.filter((one): one is Element => one !== undefined);
   if (kept.length === 0) return undefined;
   const given = Object.entries(attributes).filter((entry): entry is [string, string] => entry[1] !== null);
   return { name, attributes: Object.fromEntries(given), content: kept };
@@ -41,8 +36,15 @@ function textOf({ name, attributes, content }: Element, indent: string): string 
   return `${open}\n${content.map((child) => textOf(child, `${indent}  `)).join("")}${indent}</${name}>\n`;
 }
 
-const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+/** A carriage return that stands as itself is read as a line feed (section 2.11). */
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "\r": "&#13;",
+};
 
 function escaped(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => entities[character] ?? character);
+  return text.replace(/[&<>"\r]/g, (character) => entities[character] ?? character);
 }
