@@ -112,7 +112,7 @@ function lineFrom(share: Share, id: string, request: InvoicedStay["request"], di
     return {
       ...common,
       name: component?.name ?? "Services included in the price",
-      description: component ? descriptionOf(component) : null,
+      description: component ? descriptionOf(component, share.taxedNights) : null,
       quantity: `${sign}1`,
       unit_code: "C62",
       price_amount: amount.toFixed(digits),
@@ -128,9 +128,7 @@ function lineFrom(share: Share, id: string, request: InvoicedStay["request"], di
   return {
     ...common,
     name: "Accommodation",
-    description: `${request.nights === 1 ? "1 night" : `${request.nights} nights`} from ${request.stay_date}${
-      rooms > 1 ? `, ${rooms} rooms` : ""
-    }`,
+    description: `${counted(request.nights, "night")} from ${request.stay_date}${rooms > 1 ? `, ${rooms} rooms` : ""}`,
     quantity: `${sign}${nights}`,
     unit_code: "DAY",
     price_amount: (isWhole ? each : amount).toFixed(digits),
@@ -140,7 +138,16 @@ function lineFrom(share: Share, id: string, request: InvoicedStay["request"], di
   };
 }
 
-const descriptionOf = ({ authority, explanation }: TaxComponent) => `${authority}: ${explanation}`.slice(0, 1000);
+/** What a guest asks of a tax: how much it is, and how often: `4.00 EUR per person and night, 3 nights, 2 persons`. */
+function descriptionOf({ rate, unit, quantity }: TaxComponent, taxedNights = quantity.nights): string {
+  const { persons, rooms } = quantity;
+  const counts = [counted(taxedNights, "night")];
+  if (unit.startsWith("person")) counts.push(counted(persons, "person"));
+  else if (rooms > 1) counts.push(counted(rooms, "room"));
+  return `${rate.display.slice(0, 900)}, ${counts.join(", ")}`;
+}
+
+const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 function breakdownOf({ shares, taxByKey, further }: MappedVat, digits: number): VatBreakdown[] {
   const groups = new Map<string, { terms: VatTerms[]; amount: Rational }>();

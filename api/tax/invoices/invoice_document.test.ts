@@ -88,6 +88,22 @@ describe("the invoice of a booking", () => {
     );
   });
 
+  it("tells a guest of each line what it is, how often and at what rate, and not how it was calculated", () => {
+    const told = (place: string, request: object = {}) =>
+      invoiceFor({ name: place, place, request, expected: [] }).lines.map(({ name, description }) => [
+        name,
+        description,
+      ]);
+    assert.deepEqual(told("IT-RM-ROM", { nights: 1, number_of_guests: 1 }), [
+      ["Accommodation", "1 night from 2026-05-10"],
+      ["Contributo di soggiorno", "7.50 EUR per person and night, 1 night, 1 person"],
+    ]);
+    const [, berlin] = told("DE-BE", { rooms: 2 });
+    assert.equal(berlin?.[1], "7.5 %, 3 nights, 2 rooms");
+    const all = invoiceCases.flatMap((one) => invoiceFor(one).lines);
+    assert.ok(all.every(({ description }) => !/ x |Total|\b1 (nights|persons|rooms)/.test(description ?? "")));
+  });
+
   it("is not subject to VAT as a whole where nothing is, and names no VAT id then", () => {
     const document = issued(projectInvoice(stayWithoutVat(), unregistered(), buyerDetails));
     assert.deepEqual(categoriesOf(document), ["O -"]);
@@ -207,6 +223,8 @@ describe("the invoice of a booking", () => {
         ["19", "15.01", "1"],
       ],
     );
+    const told = document.lines.map(({ description }) => description);
+    assert.deepEqual(told.slice(2), ["7.5 %, 1 night", "7.5 %, 2 nights"]);
     assert.deepEqual(rulesBrokenBy(document), []);
     assert.equal(document.totals.with_vat, "370.89");
   });

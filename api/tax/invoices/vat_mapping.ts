@@ -26,6 +26,8 @@ export interface Share {
   vat: VatTerms;
   /** The tax that it charges; undefined for the room. */
   component?: TaxComponent;
+  /** Nights of a part of the tax; undefined of all of it. */
+  taxedNights?: number;
   /** Nights in all rooms, of a share of the room; other parts of the price have none. */
   nights?: number;
   /** Rates of further general taxes on the same amount. */
@@ -88,7 +90,7 @@ export function mapVat(facts: MappingFacts): MappedVat {
   const onRoom = groups.filter((group) => ![...own.values()].includes(group));
   const { carrying, further } = layersOf(facts, onRoom, taxes);
   const taxShares: Share[] = [];
-  const outside: { component: TaxComponent; amount: Rational }[] = [];
+  const outside: (TaxPart & { component: TaxComponent })[] = [];
   for (const component of taxes) {
     const amount = Rational.parse(component.tax_amount);
     const ownGroup = own.get(component);
@@ -98,10 +100,11 @@ export function mapVat(facts: MappingFacts): MappedVat {
     }
     for (const part of partsInBase(component, carrying)) {
       const vat = part.group?.vat ?? (isOfVat(component) ? untaxed : undefined);
-      if (!vat) outside.push({ component, amount: part.amount });
+      if (!vat) outside.push({ component, ...part });
       else {
         const rates = further.filter((one) => isInBaseOf(component, one)).map(({ vat: { rate } }) => rate ?? "0");
-        taxShares.push({ amount: part.amount, vat, component, furtherRates: rates });
+        const { amount, taxedNights } = part;
+        taxShares.push({ amount, vat, component, furtherRates: rates, ...(taxedNights && { taxedNights }) });
       }
     }
   }
@@ -109,8 +112,8 @@ export function mapVat(facts: MappingFacts): MappedVat {
   const rooms = roomShares(facts, { carrying, further }, taxShares, untaxed);
   const beside = [...rooms, ...taxShares].some(({ vat }) => vat?.category !== "O");
   const outsideTerms = beside ? passedOn(facts.country) : notSubject();
-  for (const { component, amount } of outside) {
-    taxShares.push({ amount, vat: outsideTerms, component, furtherRates: [] });
+  for (const { component, amount, taxedNights } of outside) {
+    taxShares.push({ amount, vat: outsideTerms, component, furtherRates: [], ...(taxedNights && { taxedNights }) });
   }
   const taxByKey = new Map<string, { tax: Rational; names: string[] }>();
   for (const { vat, component } of [...carrying, ...own.values()]) {
@@ -202,14 +205,22 @@ function ownRateGroups(taxes: readonly TaxComponent[], groups: readonly Group[])
   return found;
 }
 
-/** A tax in the base of VAT stands under the VAT of the same nights; without a group, what is in the base of none. */
-function partsInBase(component: TaxComponent, groups: readonly Group[]): { group?: Group; amount: Rational }[] {
+interface TaxPart {
+  /** The VAT whose base it is in; undefined in none. */
+  group?: Group;
+  amount: Rational;
+  /** Undefined where it is all of the tax. */
+  taxedNights?: number;
+}
+
+/** A tax in the base of VAT stands under the VAT of the same nights. */
+function partsInBase(component: TaxComponent, groups: readonly Group[]): TaxPart[] {
   const whole = Rational.parse(component.tax_amount);
   const joined = groups.filter((group) => isInBaseOf(component, group));
   const [only] = joined;
   if (only === undefined) return [{ amount: whole }];
   if (groups.length === 1) return [{ group: only, amount: whole }];
-  const amounts = new Map<Group | undefined, Rational>();
+  const parts = new Map<Group | undefined, { amount: Rational; taxedNights: number }>();
   for (const slice of component.slices) {
     const group = joined
       .filter((one) => meet({ slices: [slice] }, one.component))
@@ -217,13 +228,18 @@ function partsInBase(component: TaxComponent, groups: readonly Group[]): { group
         (best, one) => (best && best.taxable.compare(one.taxable) >= 0 ? best : one),
         undefined,
       );
-    amounts.set(group, (amounts.get(group) ?? Rational.zero).plus(Rational.parse(slice.amount)));
+    const { amount, taxedNights } = parts.get(group) ?? { amount: Rational.zero, taxedNights: 0 };
+    parts.set(group, {
+      amount: amount.plus(Rational.parse(slice.amount)),
+      taxedNights: taxedNights + (Rational.parse(slice.amount).isZero ? 0 : slice.nights),
+    });
   }
-  const entries = [...amounts].filter(([, amount]) => !amount.isZero);
-  const rest = whole.minus(sumOf(entries.map(([, amount]) => amount)));
-  return entries.map(([group, amount], index) => ({
+  const entries = [...parts].filter(([, { amount }]) => !amount.isZero);
+  const rest = whole.minus(sumOf(entries.map(([, { amount }]) => amount)));
+  return entries.map(([group, { amount, taxedNights }], index) => ({
     // Slices are rounded one by one; the last bears what that changes.
     amount: index === entries.length - 1 ? amount.plus(rest) : amount,
+    ...(entries.length > 1 && { taxedNights }),
     ...(group && { group }),
   }));
 }
