@@ -35,7 +35,7 @@ export function validatorFor<S extends TSchema>(schema: S): Validator<Static<S>>
   const problemsIn = (value: unknown): Problem[] => {
     if (compiled.Check(value)) return [];
     const problems = new Map<string, Problem>();
-    for (const error of compiled.Errors(value)) {
+    for (const error of narrowed(compiled.Errors(value))) {
       if (!problems.has(error.path)) {
         problems.set(error.path, { type: issueTypeOf(error), names: namesOf(error.path), msg: explain(error) });
       }
@@ -54,6 +54,22 @@ export function validatorFor<S extends TSchema>(schema: S): Validator<Static<S>>
     throw new ApiError("bad_request", { details: detailsOf(problems), issues });
   };
   return { problemsOf, parse };
+}
+
+/**
+ * Of alternatives only one of which has the value's shape, an object or a list, what is wrong with
+ * that one: whoever sent an object wants to know which of its fields is at fault.
+ */
+function* narrowed(errors: Iterable<ValueError>): Iterable<ValueError> {
+  for (const error of errors) {
+    const { anyOf } = error.schema as { anyOf?: { type?: string }[] };
+    const shape = Array.isArray(error.value) ? "array" : typeof error.value;
+    const fitting = error.type === ValueErrorType.Union ? (anyOf ?? []) : [];
+    const [index, ...others] = fitting.flatMap(({ type }, at) => (type === shape ? [at] : []));
+    const within = index === undefined || others.length > 0 ? undefined : error.errors[index];
+    if (within && (shape === "object" || shape === "array")) yield* narrowed(within);
+    else yield error;
+  }
 }
 
 /** A request that does not fit, with one problem: for checks that no schema can express. `path` as `a.0.b`. */

@@ -8,6 +8,22 @@ const validator = validatorFor(CalculationRequest);
 const stay = { jurisdiction_code: "NL-TST", stay_date: "2026-06-10", nights: 2, nightly_rate: 100, currency: "EUR" };
 const problemsOf = (changes: object) => validator.problemsOf({ ...stay, ...changes });
 
+describe("a rate of exchange in a request", () => {
+  it("is refused by the field that is wrong, of one as of several", () => {
+    const fx = { rate: "1.08", source: "ECB", date: "2026-06-01" };
+    const { rate: _, ...withoutRate } = fx;
+    for (const good of [fx, { ...fx, from: "EUR" }, [], [fx], [fx, { ...fx, from: "EUR" }]]) {
+      assert.equal(problemsOf({ fx: good }), undefined);
+    }
+    assert.deepEqual(problemsOf({ fx: withoutRate }), { "fx.rate": "Required" });
+    assert.deepEqual(problemsOf({ fx: { ...fx, date: "1.6.2026" } }), { "fx.date": "Expected a date as YYYY-MM-DD" });
+    assert.match(problemsOf({ fx: { ...fx, rate: 0 } })?.["fx.rate"] ?? "", /^Expected a number greater than 0/);
+    assert.deepEqual(problemsOf({ fx: [fx, { ...fx, from: "euro" }] }), { "fx.1.from": "Expected an ISO 4217 code" });
+    assert.deepEqual(Object.keys(problemsOf({ fx: Array.from({ length: 11 }, () => fx) }) ?? {}), ["fx"]);
+    assert.deepEqual(problemsOf({ fx: 1.08 }), { fx: "Expected {rate, source, date, from?}, or several of them" });
+  });
+});
+
 describe("an amount in a request", () => {
   it("is a number or its digits, and the same numbers are taken either way", () => {
     for (const amount of [100, 0.01, 1e2, "100", "100.00", "1e2", "0.01", "0120"]) {

@@ -44,7 +44,6 @@ const FxRate = Type.Object(
   },
   { description: "A rate of exchange for taxes that are set in another currency" },
 );
-
 /** The `calculation` object. Fields that it does not name are ignored. */
 export const CalculationRequest = Type.Object({
   jurisdiction_code: Type.Optional(Type.String({ maxLength: 100 })),
@@ -91,7 +90,11 @@ export const CalculationRequest = Type.Object({
   ),
   declared_tariff: Type.Optional(AmountAboveZero),
   as_known_at: Type.Optional(CalendarDate),
-  fx: Type.Optional(Type.Union([FxRate, Type.Array(FxRate, { maxItems: 10 })])),
+  fx: Type.Optional(
+    Type.Union([FxRate, Type.Array(FxRate, { maxItems: 10 })], {
+      description: "{rate, source, date, from?}, or several of them",
+    }),
+  ),
 });
 export type CalculationRequest = Static<typeof CalculationRequest>;
 
@@ -186,7 +189,7 @@ export function stayFrom(request: CalculationRequest, today: string): Stay {
       : value === true
         ? "unknown"
         : amountOf(`included_amounts.${part}`, value);
-  const fx = [request.fx ?? []].flat();
+  const fx = fxOf(request);
   return {
     checkin,
     checkout,
@@ -242,6 +245,18 @@ function amountOf(field: string, value: string | number): Rational {
 
 const amountEnd = Rational.of(10n ** BigInt(amountDigitsMax));
 const finestAmount = 10n ** BigInt(decimalPlacesMax);
+
+/** The rates of exchange. @throws CalculationProblem invalid */
+function fxOf({ fx }: CalculationRequest): Static<typeof FxRate>[] {
+  const rates = [fx ?? []].flat();
+  for (const [index, { from, rate, date }] of rates.entries()) {
+    const at = Array.isArray(fx) ? `fx.${index}` : "fx";
+    if (from !== undefined && !isCurrency(from)) refuse(`${at}.from`, `Expected an ISO 4217 code, got ${from}`);
+    amountOf(`${at}.rate`, rate);
+    requireDay(`${at}.date`, date);
+  }
+  return rates;
+}
 
 function agesOf({ guest_ages, number_of_guests, adults }: CalculationRequest): GuestAge[] {
   const count = number_of_guests ?? guest_ages?.length ?? adults ?? 1;

@@ -536,6 +536,10 @@ describe("a calculation", () => {
     assert.equal(refused({ adults: 2, number_of_guests: 2, guest_ages: [30, 5] }), "adults");
     assert.equal(refused({ adults: 1, guest_ages: [18, 19] }), "adults");
     assert.equal(refused({ adults: 2, guest_ages: [30, 18, 17] }), undefined);
+    const fx = { rate: "1.08", source: "ECB", date: "2026-06-01" };
+    assert.equal(refused({ fx: { ...fx, date: "2026-02-30" } }), "fx.date");
+    assert.equal(refused({ fx: { ...fx, rate: "1e15" } }), "fx.rate");
+    assert.equal(refused({ fx: [fx, { ...fx, from: "XQQ" }] }), "fx.1.from");
     const twice = ["2026-06-10", "2026-06-10"].map((date) => ({ date, rate: 5 }));
     assert.equal(refused({ nightly_rates: twice }), "nightly_rates");
     const tooFine = "100.000000000000000000000000001";
