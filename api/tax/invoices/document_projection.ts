@@ -1,5 +1,6 @@
 /** A booking as the invoice that it would be, or is: pure, from what is known of the stay, seller and buyer. */
 import type { CalculationAnswer, TaxComponent } from "../calculator/calculation_answer.ts";
+import type { CalculationRequest } from "../calculator/calculation_request.ts";
 import { addDays } from "../calculator/calendar.ts";
 import { minorDigitsOf } from "../calculator/currency.ts";
 import { Rational, sumOf } from "../calculator/rational.ts";
@@ -16,14 +17,14 @@ import {
   peppolProcessId,
   type VatBreakdown,
 } from "./invoice_document.ts";
-import { type MappedVat, mapVat, type Share, type VatTerms, vatKeyOf } from "./vat_mapping.ts";
+import { type KnownVat, type MappedVat, mapVat, type Share, type VatTerms, vatKeyOf } from "./vat_mapping.ts";
 
 /** What of a booking its invoice is made from. */
 export interface InvoicedStay {
   answer: CalculationAnswer;
   /** The rules that the answer was calculated by. */
   rules: readonly KnownRule[];
-  request: { stay_date: string; nights: number; rooms?: number };
+  request: Pick<CalculationRequest, "stay_date" | "nights" | "rooms" | "included_amounts">;
 }
 
 /** The draft: an invoice without number and date. */
@@ -111,7 +112,7 @@ function lineFrom(share: Share, id: string, request: InvoicedStay["request"], di
   if (component || !nights) {
     return {
       ...common,
-      name: component?.name ?? "Services included in the price",
+      name: component?.name ?? includedText(request),
       description: component ? descriptionOf(component, share.taxedNights) : null,
       quantity: `${sign}1`,
       unit_code: "C62",
@@ -125,10 +126,12 @@ function lineFrom(share: Share, id: string, request: InvoicedStay["request"], di
   const each = amount.over(Rational.of(nights));
   const isWhole = Rational.parse(each.toFixed(digits)).compare(each) === 0;
   const rooms = request.rooms ?? 1;
+  const stay = counted(request.nights, "night");
+  const ofStay = nights === request.nights * rooms ? stay : `${counted(nights / rooms, "night")} of the ${stay}`;
   return {
     ...common,
     name: "Accommodation",
-    description: `${counted(request.nights, "night")} from ${request.stay_date}${rooms > 1 ? `, ${rooms} rooms` : ""}`,
+    description: `${ofStay} from ${request.stay_date}${rooms > 1 ? `, ${rooms} rooms` : ""}`,
     quantity: `${sign}${nights}`,
     unit_code: "DAY",
     price_amount: (isWhole ? each : amount).toFixed(digits),
@@ -136,6 +139,13 @@ function lineFrom(share: Share, id: string, request: InvoicedStay["request"], di
     period: { start: request.stay_date, end: addDays(request.stay_date, request.nights) },
     rule_id: null,
   };
+}
+
+/** What is in the price and not the room: `Included in the price: breakfast, cleaning`. */
+function includedText({ included_amounts: included = {} }: InvoicedStay["request"]): string {
+  const parts = Object.entries(included).filter(([, amount]) => typeof amount !== "boolean" && amount !== undefined);
+  const names = parts.map(([part]) => part.replace("_", " "));
+  return names.length > 0 ? `Included in the price: ${names.join(", ")}` : "Other parts of the price";
 }
 
 /** What a guest asks of a tax: how much it is, and how often: `4.00 EUR per person and night, 3 nights, 2 persons`. */
@@ -149,15 +159,18 @@ function descriptionOf({ rate, unit, quantity }: TaxComponent, taxedNights = qua
 
 const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
 
+const isKnown = (terms: VatTerms): terms is KnownVat => terms.category !== null;
+
 function breakdownOf({ shares, taxByKey, further }: MappedVat, digits: number): VatBreakdown[] {
-  const groups = new Map<string, { terms: VatTerms[]; amount: Rational }>();
+  const groups = new Map<string, { terms: KnownVat[]; amount: Rational }>();
   for (const { vat, amount } of shares) {
+    if (!isKnown(vat)) continue;
     const key = vatKeyOf(vat);
     const group = groups.get(key) ?? { terms: [], amount: Rational.zero };
     groups.set(key, { terms: [...group.terms, vat], amount: group.amount.plus(amount) });
   }
   const ofLines = [...groups].map(([key, { terms, amount }]) => {
-    const [first] = terms as [VatTerms];
+    const [first] = terms as [KnownVat];
     const isOneReason = terms.every((one) => one.reason === first.reason && one.reasonCode === first.reasonCode);
     const reasons = [...new Set(terms.flatMap(({ reason, reasonCode }) => reason ?? reasonCode ?? []))];
     // Part of it without a reason is all of it without: the checks ask for the one that is missing.

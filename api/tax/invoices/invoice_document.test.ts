@@ -224,7 +224,12 @@ describe("the invoice of a booking", () => {
       ],
     );
     const told = document.lines.map(({ description }) => description);
-    assert.deepEqual(told.slice(2), ["7.5 %, 1 night", "7.5 %, 2 nights"]);
+    assert.deepEqual(told, [
+      "1 night of the 3 nights from 2026-05-10",
+      "2 nights of the 3 nights from 2026-05-10",
+      "7.5 %, 1 night",
+      "7.5 %, 2 nights",
+    ]);
     assert.deepEqual(rulesBrokenBy(document), []);
     assert.equal(document.totals.with_vat, "370.89");
   });
@@ -238,10 +243,50 @@ describe("the invoice of a booking", () => {
       document.lines.map(({ name, net_amount, unit_code, quantity }) => [name, net_amount, unit_code, quantity]),
       [
         ["Accommodation", "270.00", "DAY", "3"],
-        ["Services included in the price", "30.00", "C62", "1"],
+        ["Other parts of the price", "30.00", "C62", "1"],
       ],
     );
-    assert.deepEqual(rulesBrokenBy(document), ["BR-E-10 vat_breakdown.1.exemption_reason"]);
+    assert.deepEqual(rulesBrokenBy(document), ["BR-CO-04 lines.1.vat_category"]);
+  });
+
+  it("does not call a breakfast exempt that Germany's VAT on rooms leaves out, and says what is missing", () => {
+    const stay = stayFor({ place: "DE-BE", request: { included_amounts: { breakfast: "20" } } });
+    const document = issued(projectInvoice(stay, sellerIn("DE"), buyerDetails));
+    assert.deepEqual(
+      document.lines.map(({ name, net_amount, vat_category }) => [name, net_amount, vat_category]).slice(0, 2),
+      [
+        ["Accommodation", "240.00", "S"],
+        ["Included in the price: breakfast", "60.00", null],
+      ],
+    );
+    assert.deepEqual(categoriesOf(document), ["S 7"]);
+    assert.equal(document.totals.with_vat, stay.answer.total_with_tax);
+    const [violation, ...others] = violationsIn(document);
+    assert.deepEqual(others, []);
+    assert.deepEqual([violation?.rule, violation?.path], ["BR-CO-04", "lines.1.vat_category"]);
+    assert.match(violation?.message ?? "", /Book it apart/);
+    const exempt = { ...buyerDetails, vat_exemption: { category: "E" as const, reason: "Small undertaking" } };
+    assert.deepEqual(rulesBrokenBy(issued(projectInvoice(stay, sellerIn("DE"), exempt))), []);
+  });
+
+  it("tells why nights bear no VAT that the law lets off, beside those that do", () => {
+    const stay = withComponents(stayFor({ place: "NO", request: { currency: "NOK" } }), (component) => ({
+      ...component,
+      taxable_amount: "200.00",
+      tax_amount: "24.00",
+      quantity: { ...component.quantity, nights: 2 },
+      exemptions: [{ code: "long_stay", reason: "A stay that is long", nights: 1 }],
+    }));
+    const document = issued(projectInvoice(stay, sellerIn("NO"), buyerDetails));
+    assert.deepEqual(
+      document.lines.map(({ name, quantity, vat_category }) => [name, quantity, vat_category]),
+      [
+        ["Accommodation", "2", "S"],
+        ["Accommodation", "1", "E"],
+      ],
+    );
+    assert.equal(document.vat_breakdown[1]?.exemption_reason, "A stay that is long");
+    assert.deepEqual(rulesBrokenBy(document), []);
   });
 
   it("is a document without a profile where EN 16931 does not apply, and says so", () => {

@@ -67,8 +67,8 @@ export const DocumentLine = Type.Object({
   /** BT-146, of so many units as BT-149 says */
   price_amount: Type.String(),
   price_base_quantity: Type.String(),
-  /** BT-151 */
-  vat_category: oneOf(vatCategories),
+  /** BT-151; null where no law of ours says it, which BR-CO-04 asks for */
+  vat_category: Type.Union([oneOf(vatCategories), Type.Null()]),
   /** BT-152; null where the category has none */
   vat_rate: nullableText,
   further_vat_rates: Type.Array(Type.String(), {

@@ -115,7 +115,7 @@ function paymentMeansOf({ payment }: InvoiceDocument) {
 
 const categoryOf = (
   name: string,
-  category: VatCategory,
+  category: VatCategory | null,
   rate: string | null,
   reason?: Pick<VatBreakdown, "exemption_reason" | "exemption_reason_code">,
 ) =>

@@ -13,12 +13,15 @@ import { isUnionCountry } from "./code_lists.ts";
 import type { VatCategory } from "./invoice_document.ts";
 
 export interface VatTerms {
-  category: VatCategory;
+  /** Null where nobody knows it: the checks ask. */
+  category: VatCategory | null;
   /** Percent; null where the category has none. */
   rate: string | null;
   reasonCode: string | null;
   reason: string | null;
 }
+
+export type KnownVat = VatTerms & { category: VatCategory };
 
 /** One line to be: an amount before VAT under one category. */
 export interface Share {
@@ -37,7 +40,7 @@ export interface Share {
 /** A VAT of its own base, that stands on amounts which bear another one already. */
 export interface FurtherVat {
   name: string;
-  vat: VatTerms;
+  vat: KnownVat;
   taxable: Rational;
   tax: Rational;
 }
@@ -69,7 +72,7 @@ export interface MappingFacts {
 /** A VAT that was calculated, and what it was calculated on. */
 interface Group {
   component: TaxComponent;
-  vat: VatTerms;
+  vat: KnownVat;
   taxable: Rational;
   /** Ids of rules whose tax its law takes into its base by name. */
   named: ReadonlySet<string>;
@@ -84,7 +87,8 @@ export function mapVat(facts: MappingFacts): MappedVat {
   const taxes = components.filter(
     (one) => !Rational.parse(one.tax_amount).isZero && !groups.some(({ component }) => component === one),
   );
-  const untaxed = untaxedTerms(facts, components);
+  const stated = statedTerms(facts, components);
+  const untaxed = stated ?? unstatedTerms(facts);
 
   const own = ownRateGroups(taxes, groups);
   const onRoom = groups.filter((group) => ![...own.values()].includes(group));
@@ -109,7 +113,12 @@ export function mapVat(facts: MappingFacts): MappedVat {
     }
   }
 
-  const rooms = roomShares(facts, { carrying, further }, taxShares, untaxed);
+  const rooms = roomShares(
+    facts,
+    { carrying, further },
+    taxShares,
+    carrying.length > 0 ? (stated ?? unknownTerms) : untaxed,
+  );
   const beside = [...rooms, ...taxShares].some(({ vat }) => vat?.category !== "O");
   const outsideTerms = beside ? passedOn(facts.country) : notSubject();
   for (const { component, amount, taxedNights } of outside) {
@@ -145,7 +154,7 @@ function groupOf(component: TaxComponent, rules: readonly KnownRule[]): Group {
       ? Rational.parse(component.rate.value)
       : Rational.parse(tax.over(taxable).times(Rational.of(100)).toText(2));
   const category = rate.isZero ? "Z" : "S";
-  const vat: VatTerms = { category, rate: rate.toText(), reasonCode: null, reason: null };
+  const vat: KnownVat = { category, rate: rate.toText(), reasonCode: null, reason: null };
   return { component, taxable, vat, named: namedInBaseOf(component, rules) };
 }
 
@@ -257,7 +266,7 @@ function roomShares(
   taxShares: readonly Share[],
   untaxed: VatTerms,
 ): Share[] {
-  const { answer, rooms, nights } = facts;
+  const { answer, rooms } = facts;
   const price = Rational.parse(answer.total_without_tax);
   const shares = carrying.map((group): Share => {
     const inBase = taxShares.filter(({ vat }) => vat === group.vat).map(({ amount }) => amount);
@@ -282,14 +291,21 @@ function roomShares(
       amount: rest,
       vat: untaxed,
       furtherRates: [],
-      ...(carrying.length === 0 && { nights: nights * rooms }),
+      ...nightsWithoutVat(facts, carrying),
     });
   }
   return shares.filter(({ amount }) => !amount.isZero);
 }
 
-/** What the room stands under where no VAT was calculated on it. */
-function untaxedTerms({ exemption, sellerHasVatId }: MappingFacts, components: readonly TaxComponent[]): VatTerms {
+/** All nights where none bears VAT, those that are let off where some are; other parts of the price have none. */
+function nightsWithoutVat({ rooms, nights }: MappingFacts, carrying: readonly Group[]): { nights?: number } {
+  const taxed = carrying.map(({ component }) => component.quantity.nights);
+  const free = nights - taxed.reduce((sum, one) => sum + one, 0);
+  return free > 0 ? { nights: free * rooms } : {};
+}
+
+/** Why a part of the price bears no VAT, as far as the invoice details or the law say. */
+function statedTerms({ exemption }: MappingFacts, components: readonly TaxComponent[]): VatTerms | undefined {
   if (exemption) {
     const { category, reason_code = null, reason = null } = exemption;
     return { category, rate: category === "O" ? null : "0", reasonCode: reason_code, reason };
@@ -298,7 +314,14 @@ function untaxedTerms({ exemption, sellerHasVatId }: MappingFacts, components: r
   if (exempted) {
     return { category: "E", rate: "0", reasonCode: null, reason: exempted.exemptions[0]?.reason ?? null };
   }
-  // Without a reason: the checks ask for it, since nobody but the seller knows.
+  return undefined;
+}
+
+/** A part of the price beside others that bear VAT: no law of ours says what its own is. */
+const unknownTerms: VatTerms = { category: null, rate: null, reasonCode: null, reason: null };
+
+/** The room without VAT. Without a reason: the checks ask for it, since nobody but the seller knows. */
+function unstatedTerms({ sellerHasVatId }: MappingFacts): VatTerms {
   return sellerHasVatId ? { category: "E", rate: "0", reasonCode: null, reason: null } : notSubject();
 }
 

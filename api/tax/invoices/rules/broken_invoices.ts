@@ -77,7 +77,7 @@ function first<T>([item]: readonly T[]): T {
   return item;
 }
 /** The part of the breakdown, or the line, of a category. */
-const of = <T extends { vat_category: string }>(items: readonly T[], category: string): T =>
+const of = <T extends { vat_category: string | null }>(items: readonly T[], category: string): T =>
   first(items.filter((item) => item.vat_category === category));
 
 const firstLine = (breaks: (line: Breakable["lines"][number]) => void) => (document: Breakable) =>

@@ -3,7 +3,7 @@ import { isUnit } from "../code_lists.ts";
 import { type DocumentLine, vatCategories } from "../invoice_document.ts";
 import { amountOf, type BusinessRule, decimalOf, eachLine, hasTwoDecimals, isFilled } from "./business_rule.ts";
 
-const isCategory = ({ vat_category }: DocumentLine) => vatCategories.includes(vat_category);
+const isCategory = ({ vat_category }: DocumentLine) => vat_category !== null && vatCategories.includes(vat_category);
 
 export const lineRules: readonly BusinessRule[] = [
   eachLine("BR-21", "BT-126", "id", "Expected an identifier of the line", ({ id }) => isFilled(id)),
@@ -30,8 +30,12 @@ export const lineRules: readonly BusinessRule[] = [
     "Expected a period that ends no earlier than it starts",
     ({ period }) => period === null || period.end >= period.start,
   ),
-  eachLine("BR-CO-04", "BT-151", "vat_category", "Expected a VAT category", ({ vat_category }) =>
-    isFilled(vat_category),
+  eachLine(
+    "BR-CO-04",
+    "BT-151",
+    "vat_category",
+    "Expected a VAT category: no law that we know says the VAT on it. Book it apart, or say with vat_exemption of the invoice details why it bears none",
+    ({ vat_category }) => isFilled(vat_category),
   ),
   eachLine(
     "BR-CO-20",

@@ -82,7 +82,7 @@ const idsExpected: Readonly<Record<VatCategory, string>> = {
 function rulesFor(category: VatCategory): BusinessRule[] {
   const { rules, text } = names[category];
   const id = (number: string) => `BR-${rules}-${number}`;
-  const isOwn = (one: { vat_category: VatCategory }) => one.vat_category === category;
+  const isOwn = (one: { vat_category: VatCategory | null }) => one.vat_category === category;
   const isTaxed = category === "S";
   const needsReason = category !== "S" && category !== "Z";
   return [
