@@ -43,3 +43,32 @@ describe("an amount in a request", () => {
     assert.equal(problemsOf(long), undefined, "the calculation says that it has too many decimal places");
   });
 });
+
+describe("a null in a request", () => {
+  it("is as if the field were left out", () => {
+    const optional = Object.keys(CalculationRequest.properties).filter((field) => !(field in stay));
+    const nulls = Object.fromEntries(optional.map((field) => [field, null]));
+    assert.ok(optional.length > 15);
+    assert.deepEqual(validator.parse(parseExactJson(JSON.stringify({ ...nulls, ...stay }))), stay);
+    const within = {
+      included_amounts: { breakfast: null },
+      fx: { from: null, rate: 1, source: "ECB", date: "2026-06-01" },
+    };
+    assert.equal(validator.problemsOf(parseExactJson(JSON.stringify({ ...stay, ...within }))), undefined);
+  });
+
+  it("is missed where the field is required, and wrong in a list", () => {
+    const problems = (changes: object) => validator.problemsOf(parseExactJson(JSON.stringify({ ...stay, ...changes })));
+    assert.deepEqual(problems({ nightly_rate: null }), { nightly_rate: "Required" });
+    assert.deepEqual(Object.keys(problems({ guest_ages: [40, null] }) ?? {}), ["guest_ages.1"]);
+    assert.deepEqual(parseExactJson('{"a":[null,{"b":null,"c":12345678901234567.891}],"d":null}'), {
+      a: [null, { c: "12345678901234567.891" }],
+    });
+    assert.equal(parseExactJson("null"), null);
+  });
+
+  it("costs no stack, however deep it lies", () => {
+    const depth = 5000;
+    assert.ok(parseExactJson(`${'{"a":'.repeat(depth)}null${"}".repeat(depth)}`));
+  });
+});

@@ -44,7 +44,7 @@ const FxRate = Type.Object(
   },
   { description: "A rate of exchange for taxes that are set in another currency" },
 );
-/** The `calculation` object. Fields that it does not name are ignored. */
+/** The `calculation` object. Fields that it does not name are ignored, and so are those that are null (`exact_json.ts`). */
 export const CalculationRequest = Type.Object({
   jurisdiction_code: Type.Optional(Type.String({ maxLength: 100 })),
   latitude: Type.Optional(Type.Number({ minimum: -90, maximum: 90 })),

@@ -1,6 +1,7 @@
 /**
  * JSON whose numbers keep their text: a literal that a double cannot hold comes out as a string of
- * the same digits, every other one as the number that prints as it was written.
+ * the same digits, every other one as the number that prints as it was written. A field that is
+ * null is as if it were left out.
  */
 import { Rational } from "./rational.ts";
 
@@ -11,8 +12,23 @@ const stringOrNumber = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 /** @throws SyntaxError as `JSON.parse` does */
 export function parseExactJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
-  if (!longNumber.test(text)) return value;
-  return JSON.parse(text.replace(stringOrNumber, (token) => (isLossy(token) ? JSON.stringify(token) : token)));
+  if (!longNumber.test(text)) return withoutNulls(value);
+  const exact = text.replace(stringOrNumber, (token) => (isLossy(token) ? JSON.stringify(token) : token));
+  return withoutNulls(JSON.parse(exact));
+}
+
+/** Takes the fields that are null out of `value` itself. Not recursive: nobody has checked yet how deep it goes. */
+function withoutNulls(value: unknown): unknown {
+  const open = [value];
+  while (open.length > 0) {
+    const one = open.pop();
+    if (typeof one !== "object" || one === null) continue;
+    for (const [name, field] of Object.entries(one)) {
+      if (field !== null) open.push(field);
+      else if (!Array.isArray(one)) delete (one as Record<string, unknown>)[name];
+    }
+  }
+  return value;
 }
 
 function isLossy(token: string): boolean {
