@@ -28,6 +28,11 @@ export function rateText({ type, value }: AppliedRate, terms: Terms): string {
   }
 }
 
+/** `1 night`, `2 nights`, `1 person aged 10 and over`: `many` begins with the plural. */
+export function counted(count: number, many: string): string {
+  return `${count} ${count === 1 ? many.replace(/^(\w+?)s\b/, "$1") : many}`;
+}
+
 /** `7.50 EUR per person and night: 2 persons x 10 nights = 150.00 EUR. Only 10 nights are taxed (2 nights).` */
 export function explanationOf(
   segments: readonly SegmentTax[],
@@ -41,18 +46,18 @@ export function explanationOf(
     const texts = new Map<string, number>();
     for (const night of taxed) {
       const what = night.charges
-        .map(({ amount, quantity, slot }) => `${amount.toFixed(digits)} x ${quantity} ${slot}`)
+        .map(({ amount, quantity, slot }) => `${amount.toFixed(digits)} x ${counted(quantity, slot)}`)
         .join(" + ");
       const of = night.base && night.rate.type !== "flat" ? ` of ${night.base.toFixed(digits)} ${stay.currency}` : "";
       const text = `${rateText(night.rate, segment.terms)}${of}${what ? `: ${what}` : ""}`;
       texts.set(text, (texts.get(text) ?? 0) + 1);
     }
     const label = segment.label ? `${segment.label}: ` : "";
-    return [...texts].map(([text, count]) => `${label}${text}${count > 1 ? `, ${count} nights` : ""}`);
+    return [...texts].map(([text, count]) => `${label}${text}${count > 1 ? `, ${counted(count, "nights")}` : ""}`);
   });
   const shown = parts.length > 6 ? [...parts.slice(0, 6), `and ${parts.length - 6} more`] : parts;
   const notes = exemptions.map(({ reason, nights, persons }) => {
-    const count = nights ? ` (${nights} nights)` : persons ? ` (${persons} guests)` : "";
+    const count = nights ? ` (${counted(nights, "nights")})` : persons ? ` (${counted(persons, "guests")})` : "";
     return `${reason}${count}.`;
   });
   return [`${shown.length > 0 ? `${shown.join("; ")}. ` : ""}Total ${total} ${stay.currency}.`, ...notes].join(" ");

@@ -26,9 +26,16 @@ function shareOf({ persons }: Terms, age: GuestAge, money: MoneyReader) {
   );
   if (!band) return undefined;
   const { min_age, max_age, factor, flat } = band;
-  const slot =
-    max_age === undefined ? (min_age ? `persons from ${min_age}` : "persons") : `persons ${min_age ?? 0} to ${max_age}`;
-  return { slot, factor: factorOf(factor), flat: flat === undefined ? undefined : money(flat) };
+  return {
+    slot: `persons${agesText(min_age, max_age)}`,
+    factor: factorOf(factor),
+    flat: flat === undefined ? undefined : money(flat),
+  };
+}
+
+function agesText(min: number | undefined, max: number | undefined): string {
+  if (max === undefined) return min ? ` aged ${min} and over` : "";
+  return min ? ` aged ${min} to ${max}` : ` aged up to ${max}`;
 }
 
 export function factorOf(factor: string | { n: number; d: number } | undefined): Rational {

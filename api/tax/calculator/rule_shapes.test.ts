@@ -371,6 +371,39 @@ describe("a calculation", () => {
     assert.equal(taxFor([rule], { nights: 1, nightly_rate: "9007199254740.99" }), "9007199254740.99");
   });
 
+  it("explains itself in English: ages, one and many", () => {
+    const explained = (terms: Parameters<typeof ruleOf>[1], request: Parameters<typeof answerFor>[1] = {}) =>
+      answerFor([ruleOf("a", terms)], { nights: 1, ...request }).tax_breakdown.components[0]?.explanation;
+    const family = { number_of_guests: 4, guest_ages: [40, 38, 12, 9] };
+    const persons = [{ min_age: 18 }, { min_age: 10, max_age: 17, factor: "0.5" }];
+    assert.equal(
+      explained({ ...person, ...flat("2"), persons }, family),
+      "2 EUR per person and night: 2.00 x 2 persons aged 18 and over + 1.00 x 1 person aged 10 to 17. Total 5.00 EUR. Guests of an age that does not pay (1 guest).",
+    );
+    assert.match(
+      explained({ ...person, ...flat("2"), persons: [{ max_age: 40 }] }) ?? "",
+      /2\.00 x 1 person aged up to 40\./,
+    );
+    assert.match(explained({ ...room, ...percent("5") }) ?? "", /^5 % of 100\.00 EUR: 5\.00 x 1 room\. Total/);
+    assert.match(
+      explained({ ...room, ...percent("5") }, { rooms: 2, nights: 3 }) ?? "",
+      /: 5\.00 x 2 rooms, 3 nights\./,
+    );
+    assert.match(explained({ unit: "unit_night", ...flat("2") }) ?? "", /2\.00 x 1 unit\./);
+    assert.match(explained({ unit: "stay", ...flat("2") }) ?? "", /2\.00 x 1 stay\./);
+    const limited = { ...room, ...flat("1") };
+    assert.match(
+      explained({ ...limited, nights: { max: 1 } }, { nights: 2 }) ?? "",
+      /Only 1 night is taxed \(1 night\)\.$/,
+    );
+    assert.match(
+      explained({ ...limited, nights: { skip: 1 } }, { nights: 2 }) ?? "",
+      /The first night is free \(1 night\)\.$/,
+    );
+    const long_stay = { months: 1, effect: "all_nights" } as const;
+    assert.match(explained({ ...limited, long_stay }, { nights: 31 }) ?? "", /Stays of at least 1 month are exempt/);
+  });
+
   it("answers the highest amount without stars, and says so", () => {
     const cases = [5, 3].map((stars) => ({ when: { stars: [stars] }, ...flat(`${stars}.00`) }));
     const answer = answerFor([ruleOf("a", { ...person, cases })]);

@@ -5,6 +5,7 @@
 import type { KnownRule, KnownVersion, Terms } from "../rules/ruleset.ts";
 import type { Stay } from "./calculation_request.ts";
 import { addMonths, isWithin } from "./calendar.ts";
+import { counted } from "./explanation.ts";
 import { holds, type Night } from "./predicate.ts";
 
 export interface Exemption {
@@ -100,7 +101,7 @@ function exemptionOn(rule: KnownRule, terms: Terms, stay: Stay, night: Night): E
   if (terms.long_stay) {
     const { nights, months, effect } = terms.long_stay;
     const endOfShort = months === undefined ? undefined : addMonths(stay.checkin, months);
-    const length = months === undefined ? `${nights} nights` : `${months} months`;
+    const length = months === undefined ? counted(nights ?? 0, "nights") : counted(months, "months");
     if (effect === "from_day_n") {
       const isBeyond = endOfShort === undefined ? number >= (nights ?? 0) : night.date >= endOfShort;
       if (isBeyond) return { code: "long_stay", reason: `Not due from night ${nights ?? length} of a stay on` };
@@ -111,9 +112,12 @@ function exemptionOn(rule: KnownRule, terms: Terms, stay: Stay, night: Night): E
   }
   const { max, skip } = terms.nights ?? {};
   if (skip !== undefined && number <= skip)
-    return { code: "first_nights", reason: `The first ${skip} nights are free` };
+    return {
+      code: "first_nights",
+      reason: skip === 1 ? "The first night is free" : `The first ${skip} nights are free`,
+    };
   if (max !== undefined && number > (skip ?? 0) + max) {
-    return { code: "night_limit", reason: `Only ${max} nights are taxed` };
+    return { code: "night_limit", reason: `Only ${counted(max, "nights")} ${max === 1 ? "is" : "are"} taxed` };
   }
   return undefined;
 }
