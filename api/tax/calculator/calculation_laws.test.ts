@@ -182,6 +182,37 @@ describe("all laws and stays", () => {
   });
 });
 
+describe("a price with tax in it, under a levy on the gross price", () => {
+  it("has a VAT whose base is the net price and the levy, and all of them come to what is due", () => {
+    fc.assert(
+      fc.property(rate, rate, stay, (levyRate, vatRate, request) => {
+        const room_night = { unit: "room_night" } as const;
+        const levy = { base: { price: "gross" as const }, vat_treatment: "in_base_same_rate" as const };
+        const ruleset = rulesetOf([
+          ruleOf("vat", { kind: "vat", ...room_night, amount: { percent: vatRate } }),
+          ruleOf("levy", { ...room_night, amount: { percent: levyRate }, ...levy }),
+        ]);
+        const one = answer({ ...request, price_includes_tax: true }, ruleset);
+        const of = (id: string) => one.tax_breakdown.components.find(({ rule_id }) => rule_id === id);
+        const [base, levied, taxed, net, due] = [
+          of("xx.vat")?.taxable_amount,
+          of("xx.levy")?.tax_amount,
+          of("xx.vat")?.tax_amount,
+          one.total_without_tax,
+          one.total_with_tax,
+        ].map((text) => Rational.parse(text ?? "0")) as [Rational, Rational, Rational, Rational, Rational];
+        assert.equal(net.plus(levied).plus(taxed).toText(), due.toText());
+        const asked = Rational.parse(request.nightly_rate).times(Rational.of(request.nights * (request.rooms ?? 1)));
+        assert.equal(of("xx.levy")?.taxable_amount, asked.toFixed(2));
+        // The base is printed in whole cents, as what it is made of.
+        const apart = Number(base.minus(net.plus(levied)).toText());
+        assert.ok(Math.abs(apart) <= 0.01, `${apart} apart`);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
 /** A price below the flat taxes that it is said to include has no answer. */
 function isTooLow(run: () => unknown): boolean {
   try {
