@@ -2,6 +2,7 @@
 import pino from "pino";
 import type { Logger } from "#http/logger.ts";
 import { privateAddressesWarning } from "#outbound/address_guard.ts";
+import { survivesLostConnection } from "#store/lost_connection.ts";
 import { type ApiConfig, ConfigError, readApiConfig } from "./config.ts";
 
 /** A terminal's Ctrl-C comes twice, directly and through npm: within this it is one. */
@@ -18,6 +19,10 @@ export async function runRole(
   const config = configOrExit();
   const logger = pino({ name, level: config.logLevel });
   if (config.allowPrivateAddresses) logger.warn({}, privateAddressesWarning);
+  process.on(
+    "unhandledRejection",
+    survivesLostConnection((err) => logger.error({ err }, "lost a connection to Postgres")),
+  );
   try {
     const role = await start(config, logger);
     let signals = 0;

@@ -245,6 +245,8 @@ describe("a thousand readers that do not read", { skip: redisMissing(redisUrl) }
       GATEWAY_PORT: "0",
       MEDIA_THREADS: "1",
       TRANSPORT: "uws",
+      // What readers cost, not the room that the collector takes for garbage: up to 48 MiB by default.
+      NODE_OPTIONS: "--max-semi-space-size=2",
     });
     const [, listening] = await gateway.until(/"url":"http:\/\/127\.0\.0\.1:(\d+)"[^\n]*"msg":"gateway listens"/);
     port = Number(listening);

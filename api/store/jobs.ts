@@ -33,9 +33,6 @@ export async function prepareJobs(databaseUrl: string): Promise<void> {
 
 /** Finished jobs are written together with those that finish so soon after. */
 const finishedBatchMs = 20;
-/** Jobs that are fetched together, for each that can be at work at once; and for how long they are kept for it. */
-const fetchedJobs = 4;
-const fetchedMsMax = 5000;
 /** A queue that gave up because Postgres was away is started again this much later, until it stays. */
 const restartMs = 1000;
 
@@ -87,13 +84,9 @@ function startRunner(options: JobsOptions, pool: pg.Pool): Promise<Runner> {
     parsedCronItems: parseCronItems(Object.entries(options.schedule).map(([task, match]) => ({ task, match }))),
     logger: new JobLogger(() => (level, message) => options.onLog(level, message)),
     // Finished jobs are written together; one by one, a failure of that would be a rejection that nobody handles.
-    preset: {
-      worker: {
-        completeJobBatchDelay: finishedBatchMs,
-        failJobBatchDelay: finishedBatchMs,
-        localQueue: { size: options.concurrency * fetchedJobs, ttl: fetchedMsMax },
-      },
-    },
+    // Jobs are fetched one by one: what a local queue cannot give back to a Postgres that went away is another such
+    // rejection, and what it held when the process was killed stays locked for `stuckAfterMs`.
+    preset: { worker: { completeJobBatchDelay: finishedBatchMs, failJobBatchDelay: finishedBatchMs } },
   });
 }
 
