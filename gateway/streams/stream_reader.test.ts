@@ -116,7 +116,7 @@ describe("a reader of a run's stream", () => {
     await paused();
     assert.deepEqual(
       connection.written.map(({ length }) => length),
-      [15 * 1024],
+      [8 * 1024],
     );
     await feed.close();
   });

@@ -9,7 +9,7 @@ import type { FeedReader, RunFeed } from "./run_feed.ts";
 import { type ClosingReason, closingBytes, type EventFrame, goneBytes, heartbeatBytes, joined } from "./sse_frame.ts";
 
 /** One write, of which a stuck connection may hold two. A larger frame goes out in pieces. */
-const writeBytesMax = 15 * 1024;
+const writeBytesMax = 8 * 1024;
 
 export interface ReaderOptions {
   feed: RunFeed;
