@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, type AppDeps, createApp } from "#api/app.ts";
+import { startWorker } from "#api/worker.ts";
 import type { Bus } from "#bus/bus.ts";
 import { createMemoryBus } from "#bus/memory_bus.ts";
 import { type Logger, silentLogger } from "#http/logger.ts";
@@ -139,4 +140,18 @@ async function insertPerson(sql: Sql, organizationId: string, role: "owner" | "a
   const now = new Date();
   const token = await createPersonalAccessToken(sql, { userId: user.id, organizationId, name: "test", now });
   return { userId: user.id, organizationId, token };
+}
+
+/** A worker in this process, on the harness' database and bus. `changes` are to its configuration. */
+export function startTestWorker(api: ApiHarness, changes: { publicUrl?: string; smtpUrl?: string } = {}) {
+  const config = {
+    bindAddress: "127.0.0.1",
+    workerPort: 0,
+    databaseUrl: api.databaseUrl,
+    encryptionKey: appConfig.encryptionKey,
+    allowPrivateAddresses: appConfig.allowPrivateAddresses,
+    ...workerMail,
+    ...changes,
+  };
+  return startWorker({ config, sql: api.sql, bus: api.bus, logger: silentLogger });
 }

@@ -1,11 +1,9 @@
 /** Runs from the management API to their end: the api and a worker's engine on one database. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { startWorker } from "#api/worker.ts";
 import { gatewayHeader, type RunEventPage, type StreamGrant } from "#contracts/internal_runs.ts";
 import type { RunEvent } from "#contracts/run_event.ts";
-import { silentLogger } from "#http/logger.ts";
-import { type ApiHarness, internalSecret, openApiHarness, workerMail } from "./api_harness.ts";
+import { type ApiHarness, internalSecret, openApiHarness, startTestWorker } from "./api_harness.ts";
 import { type AppClient, answering, approving, openAppClient } from "./app_client.ts";
 
 describe("apps and their runs", () => {
@@ -16,15 +14,7 @@ describe("apps and their runs", () => {
   before(async () => {
     api = await openApiHarness();
     client = await openAppClient(api);
-    const config = {
-      bindAddress: "127.0.0.1",
-      workerPort: 0,
-      databaseUrl: api.databaseUrl,
-      encryptionKey: "encryption-key-of-tests",
-      allowPrivateAddresses: false,
-      ...workerMail,
-    };
-    worker = await startWorker({ config, sql: api.sql, bus: api.bus, logger: silentLogger });
+    worker = await startTestWorker(api);
   });
   after(async () => {
     await worker.close();

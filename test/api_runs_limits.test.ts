@@ -1,11 +1,10 @@
 /** What an app bounds, seen from its host: waiting, places, sessions, time, sizes, and how long runs are kept. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { startWorker } from "#api/worker.ts";
 import { runLimits } from "#contracts/run_event.ts";
 import { silentLogger } from "#http/logger.ts";
 import { purgeRuns } from "#runs/run_sweeper.ts";
-import { type ApiHarness, openApiHarness, workerMail } from "./api_harness.ts";
+import { type ApiHarness, openApiHarness, startTestWorker } from "./api_harness.ts";
 import { type AppClient, answering, approving, eventually, openAppClient } from "./app_client.ts";
 
 /** `in → pause → out`. */
@@ -58,15 +57,7 @@ describe("the bounds of an app", () => {
   before(async () => {
     api = await openApiHarness(silentLogger, { syncWaitMs: 100 });
     client = await openAppClient(api);
-    const config = {
-      bindAddress: "127.0.0.1",
-      workerPort: 0,
-      databaseUrl: api.databaseUrl,
-      encryptionKey: "encryption-key-of-tests",
-      allowPrivateAddresses: false,
-      ...workerMail,
-    };
-    worker = await startWorker({ config, sql: api.sql, bus: api.bus, logger: silentLogger });
+    worker = await startTestWorker(api);
   });
   after(async () => {
     await worker.close();

@@ -8,11 +8,9 @@ import { readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { startWorker } from "#api/worker.ts";
 import type { RunEvent } from "#contracts/run_event.ts";
-import { silentLogger } from "#http/logger.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "#standalone/embedded_postgres.ts";
-import { type ApiHarness, openApiHarness, workerMail } from "./api_harness.ts";
+import { type ApiHarness, openApiHarness, startTestWorker } from "./api_harness.ts";
 import { type AppClient, answering, eventually, openAppClient } from "./app_client.ts";
 
 const clientsAtOnce = 4;
@@ -32,15 +30,7 @@ describe("a Postgres that is killed", () => {
     process.env.TEST_DATABASE_URL = postgres.url;
     api = await openApiHarness();
     client = await openAppClient(api);
-    const config = {
-      bindAddress: "127.0.0.1",
-      workerPort: 0,
-      databaseUrl: api.databaseUrl,
-      encryptionKey: "encryption-key-of-tests",
-      allowPrivateAddresses: false,
-      ...workerMail,
-    };
-    worker = await startWorker({ config, sql: api.sql, bus: api.bus, logger: silentLogger });
+    worker = await startTestWorker(api);
   });
   after(async () => {
     await worker?.close().finally(() => api?.close().finally(() => postgres?.stop()));

@@ -1,10 +1,8 @@
 /** Maps and subworkflows, from the management API to a run's end on a worker. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { startWorker } from "#api/worker.ts";
 import type { RunEvent } from "#contracts/run_event.ts";
-import { silentLogger } from "#http/logger.ts";
-import { type ApiHarness, openApiHarness, workerMail } from "./api_harness.ts";
+import { type ApiHarness, openApiHarness, startTestWorker } from "./api_harness.ts";
 import { type AppClient, answering, approving, openAppClient } from "./app_client.ts";
 
 const chain = (...ids: string[]) => ids.slice(1).map((to, i) => ({ from: ids[i], to }));
@@ -17,15 +15,7 @@ describe("nodes with others inside of them", () => {
   before(async () => {
     api = await openApiHarness();
     client = await openAppClient(api);
-    const config = {
-      bindAddress: "127.0.0.1",
-      workerPort: 0,
-      databaseUrl: api.databaseUrl,
-      encryptionKey: "encryption-key-of-tests",
-      allowPrivateAddresses: false,
-      ...workerMail,
-    };
-    worker = await startWorker({ config, sql: api.sql, bus: api.bus, logger: silentLogger });
+    worker = await startTestWorker(api);
   });
   after(async () => {
     await worker.close();

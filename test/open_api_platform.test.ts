@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { startWorker } from "#api/worker.ts";
-import { silentLogger } from "#http/logger.ts";
 import { createSignInLink } from "#identity/sign_in_links.ts";
-import { type ApiHarness, openApiHarness, workerMail } from "./api_harness.ts";
+import { type ApiHarness, openApiHarness, startTestWorker } from "./api_harness.ts";
 import {
   answerChecker,
   exampleNamesOf,
@@ -43,15 +41,7 @@ describe("the platform's OpenAPI documents", () => {
 
   before(async () => {
     api = await openApiHarness();
-    const config = {
-      bindAddress: "127.0.0.1",
-      workerPort: 0,
-      databaseUrl: api.databaseUrl,
-      encryptionKey: "encryption-key-of-tests",
-      allowPrivateAddresses: false,
-      ...workerMail,
-    };
-    worker = await startWorker({ config, sql: api.sql, bus: api.bus, logger: silentLogger });
+    worker = await startTestWorker(api);
     const created = await manage("POST", "/v1/access-keys", { name: "test", project_id: api.projectId });
     key = created.body.data.secret;
     ({ host } = await deploy(await workflow()));

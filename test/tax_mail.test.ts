@@ -5,9 +5,8 @@ import { after, before, describe, it } from "node:test";
 import { chromium } from "playwright-core";
 import { SMTPServer } from "smtp-server";
 import { listen } from "#api/http_listener.ts";
-import { type RunningWorker, startWorker } from "#api/worker.ts";
-import { silentLogger } from "#http/logger.ts";
-import { type ApiHarness, openApiHarness, workerMail } from "./api_harness.ts";
+import type { RunningWorker } from "#api/worker.ts";
+import { type ApiHarness, openApiHarness, startTestWorker } from "./api_harness.ts";
 
 const chromiumPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
 const password = "correct horse battery";
@@ -37,17 +36,10 @@ describe("mail of accounts, from sign-up to the link", () => {
     });
     await new Promise<void>((resolve) => smtp.listen(0, "127.0.0.1", resolve));
     const { port } = smtp.server.address() as AddressInfo;
-    const config = {
-      bindAddress: "127.0.0.1",
-      workerPort: 0,
-      databaseUrl: api.databaseUrl,
-      encryptionKey: "encryption-key-of-tests",
-      allowPrivateAddresses: false,
-      ...workerMail,
+    worker = await startTestWorker(api, {
       publicUrl: listener.url,
       smtpUrl: `smtp://127.0.0.1:${port}`,
-    };
-    worker = await startWorker({ config, sql: api.sql, bus: api.bus, logger: silentLogger });
+    });
   });
   after(async () => {
     await worker?.close();
