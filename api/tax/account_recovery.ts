@@ -3,7 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
 import { publicAccess, type Route, route } from "#http/route.ts";
 import { standingChanged } from "#identity/access_tokens.ts";
-import { type MailJob, queueMail } from "#identity/account_mail.ts";
+import { queueMail } from "#identity/account_mail.ts";
 import { tokenLengthMax, useAccountToken } from "#identity/account_tokens.ts";
 import { countCostly } from "#identity/attempt_limits.ts";
 import { EmailAddress, NewPassword, refuseGuessable } from "#identity/credentials_schema.ts";
@@ -17,16 +17,34 @@ const MessageReply = Type.Object({ message: Type.String() });
 const mailsPerMinute = { byCaller: 60, toMailbox: 5 };
 const triesPerMinute = 120;
 
+interface MailRoute {
+  path: string;
+  summary: string;
+  kind: "verify_email" | "reset_password";
+  message: string;
+}
+
 type RecoveryDeps = Pick<AccountDeps, "sql" | "bus" | "now" | "addressOf">;
 
 export function accountRecoveryRoutes({ sql, bus, now, addressOf }: RecoveryDeps): Route[] {
   /** The same for every address: whether there is an account is the worker's question. */
-  const requestMail = async (request: Request, kind: "verify_email" | "reset_password", email: string) => {
-    await countCostly(bus, `mail:${kind}`, addressOf(request), mailsPerMinute.byCaller);
-    await countCostly(bus, `mailbox:${kind}`, email.toLowerCase(), mailsPerMinute.toMailbox);
-    const job: MailJob = { kind, email };
-    await queueMail(sql, job);
-  };
+  const mailRoute = ({ path, summary, kind, message }: MailRoute): Route =>
+    route({
+      method: "POST",
+      path,
+      summary,
+      guard: publicAccess,
+      body: Type.Object({ email: EmailAddress }),
+      reply: { status: 200, body: MessageReply },
+      errors: ["too_many_requests"],
+      examples: { any_address: { body: { email: "anna@inn.example" } } },
+      handle: async ({ body: { email }, request }) => {
+        await countCostly(bus, `mail:${kind}`, addressOf(request), mailsPerMinute.byCaller);
+        await countCostly(bus, `mailbox:${kind}`, email.toLowerCase(), mailsPerMinute.toMailbox);
+        await queueMail(sql, { kind, email });
+        return { message };
+      },
+    });
   return [
     route({
       method: "POST",
@@ -59,33 +77,17 @@ export function accountRecoveryRoutes({ sql, bus, now, addressOf }: RecoveryDeps
         return { message: "The e-mail address is verified" };
       },
     }),
-    route({
-      method: "POST",
+    mailRoute({
       path: "/v1/auth/resend-verification",
       summary: "Send the verification mail again; the answer is the same whether there is such an account or not",
-      guard: publicAccess,
-      body: Type.Object({ email: EmailAddress }),
-      reply: { status: 200, body: MessageReply },
-      errors: ["too_many_requests"],
-      examples: { any_address: { body: { email: "anna@inn.example" } } },
-      handle: async ({ body, request }) => {
-        await requestMail(request, "verify_email", body.email);
-        return { message: "If the account exists and is not verified yet, a mail is on its way" };
-      },
+      kind: "verify_email",
+      message: "If the account exists and is not verified yet, a mail is on its way",
     }),
-    route({
-      method: "POST",
+    mailRoute({
       path: "/v1/auth/forgot-password",
       summary: "Send a link for a new password; the answer is the same whether there is such an account or not",
-      guard: publicAccess,
-      body: Type.Object({ email: EmailAddress }),
-      reply: { status: 200, body: MessageReply },
-      errors: ["too_many_requests"],
-      examples: { any_address: { body: { email: "anna@inn.example" } } },
-      handle: async ({ body, request }) => {
-        await requestMail(request, "reset_password", body.email);
-        return { message: "If the account exists, a mail is on its way" };
-      },
+      kind: "reset_password",
+      message: "If the account exists, a mail is on its way",
     }),
     route({
       method: "POST",
