@@ -1,6 +1,7 @@
 /** Environment of the api and the worker as separate roles: the only file here that reads it. */
 import { type Static, type TObject, Type } from "@sinclair/typebox";
 import { validatorFor } from "#http/validation.ts";
+import { EmailAddress, NewPassword } from "#identity/credentials_schema.ts";
 import type { LiveKitSettings } from "#outbound/livekit.ts";
 
 const port = (byDefault: string) =>
@@ -30,6 +31,30 @@ export function liveKitFrom(env: LiveKitEnvironment): LiveKitSettings | undefine
   return url && apiKey && apiSecret ? { url, apiKey, apiSecret } : undefined;
 }
 
+const databaseUrl = Type.String({
+  pattern: "^postgres(ql)?://",
+  description: "postgres://…, the database that all roles share (npm start brings its own)",
+});
+const logLevel = Type.String({
+  pattern: "^(debug|info|warn|error|silent)$",
+  default: "info",
+  description: "debug, info, warn, error or silent",
+});
+
+/** Every variable that `npm run migrate` knows. */
+const migrateEnvironment = Type.Object({ DATABASE_URL: databaseUrl, LOG_LEVEL: logLevel });
+
+/** Every variable that `npm run bootstrap` knows. */
+export const bootstrapEnvironment = Type.Object({
+  DATABASE_URL: databaseUrl,
+  BOOTSTRAP_EMAIL: { ...EmailAddress, description: "the e-mail address of the first platform administrator" },
+  BOOTSTRAP_PASSWORD: Type.Optional({
+    ...NewPassword,
+    description: "8 to 128 characters; when unset, a mail asks the administrator to choose one",
+  }),
+  LOG_LEVEL: logLevel,
+});
+
 /** Every variable that these roles know. */
 export const apiEnvironment = Type.Object({
   BIND_ADDRESS: Type.String({ minLength: 1, default: "127.0.0.1", description: "the address to listen on" }),
@@ -42,9 +67,11 @@ export const apiEnvironment = Type.Object({
       description: "http(s)://host[:port]; default http://127.0.0.1:$GATEWAY_PORT",
     }),
   ),
-  DATABASE_URL: Type.String({
-    pattern: "^postgres(ql)?://",
-    description: "postgres://…, the database that all roles share (npm start brings its own)",
+  DATABASE_URL: databaseUrl,
+  MIGRATE: Type.String({
+    pattern: "^(start|never)$",
+    default: "start",
+    description: "start: each start migrates the database; never: `npm run migrate` does, and a start waits for it",
   }),
   REDIS_URL: Type.String({
     pattern: "^rediss?://",
@@ -85,11 +112,7 @@ export const apiEnvironment = Type.Object({
     default: ".data",
     description: "mail goes to its outbox when SMTP_URL is unset",
   }),
-  LOG_LEVEL: Type.String({
-    pattern: "^(debug|info|warn|error|silent)$",
-    default: "info",
-    description: "debug, info, warn, error or silent",
-  }),
+  LOG_LEVEL: logLevel,
 });
 
 export interface ApiConfig {
@@ -98,6 +121,7 @@ export interface ApiConfig {
   workerPort: number;
   publicUrl: string;
   databaseUrl: string;
+  migrate: "start" | "never";
   redisUrl: string;
   internalSecret: string;
   encryptionKey: string;
@@ -121,22 +145,24 @@ export class ConfigError extends Error {
   }
 }
 
-const validator = validatorFor(apiEnvironment);
+type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads the configuration, frozen. An empty variable is an unset one. @throws ConfigError with all problems */
-export function readApiConfig(
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-): Readonly<ApiConfig> {
+/** The variables that a schema names, with their defaults, and a line for each that is wrong. An empty one is unset. */
+function readEnvironment<Schema extends TObject>(schema: Schema, environment: Environment) {
   const given = Object.fromEntries(
-    Object.entries(apiEnvironment.properties).map(([name, schema]) => [name, environment[name] || schema.default]),
+    Object.entries(schema.properties).map(([name, { default: byDefault }]) => [name, environment[name] || byDefault]),
   );
-  const env = given as Static<typeof apiEnvironment>;
-  const problems = Object.entries(validator.problemsOf(JSON.parse(JSON.stringify(given))) ?? {}).map(
-    ([name, message]) => {
-      const { description } = apiEnvironment.properties[name as keyof typeof apiEnvironment.properties];
-      return `${name}: ${message === "Required" || !message.includes(description ?? "") ? `${message} (${description})` : message}`;
-    },
-  );
+  const found = validatorFor(schema).problemsOf(JSON.parse(JSON.stringify(given))) ?? {};
+  const problems = Object.entries(found).map(([name, message]) => {
+    const description: string = schema.properties[name]?.description ?? "";
+    return `${name}: ${message === "Required" || !message.includes(description) ? `${message} (${description})` : message}`;
+  });
+  return { env: given as Static<Schema>, problems };
+}
+
+/** Reads the configuration, frozen. @throws ConfigError with all problems */
+export function readApiConfig(environment: Environment = process.env): Readonly<ApiConfig> {
+  const { env, problems } = readEnvironment(apiEnvironment, environment);
   problems.push(...liveKitProblems(env));
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze({
@@ -145,6 +171,7 @@ export function readApiConfig(
     workerPort: Number(env.WORKER_PORT),
     publicUrl: (env.PUBLIC_URL ?? `http://127.0.0.1:${env.GATEWAY_PORT}`).replace(/\/$/, ""),
     databaseUrl: env.DATABASE_URL,
+    migrate: env.MIGRATE as ApiConfig["migrate"],
     redisUrl: env.REDIS_URL,
     internalSecret: env.INTERNAL_SECRET,
     encryptionKey: env.ENCRYPTION_KEY,
@@ -156,6 +183,25 @@ export function readApiConfig(
     smtpUrl: env.SMTP_URL,
     mailFrom: env.MAIL_FROM,
     dataDir: env.DATA_DIR,
+    logLevel: env.LOG_LEVEL,
+  });
+}
+
+/** @throws ConfigError with all problems */
+export function readMigrateConfig(environment: Environment = process.env) {
+  const { env, problems } = readEnvironment(migrateEnvironment, environment);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze({ databaseUrl: env.DATABASE_URL, logLevel: env.LOG_LEVEL });
+}
+
+/** @throws ConfigError with all problems */
+export function readBootstrapConfig(environment: Environment = process.env) {
+  const { env, problems } = readEnvironment(bootstrapEnvironment, environment);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze({
+    databaseUrl: env.DATABASE_URL,
+    email: env.BOOTSTRAP_EMAIL,
+    password: env.BOOTSTRAP_PASSWORD,
     logLevel: env.LOG_LEVEL,
   });
 }

@@ -11,7 +11,7 @@ import { openMigratedSql } from "./server.ts";
 
 const config = readApiConfig();
 const logger = pino({ name: "api", level: config.logLevel });
-const sql = await openMigratedSql(config.databaseUrl);
+const sql = await openMigratedSql(config);
 const bus = await openBus({ redisUrl: config.redisUrl });
 const { fetch } = await createApp({ sql, bus, logger, config, now: () => new Date() });
 

@@ -1,4 +1,4 @@
-/** What the api's and the worker's processes have in common: a log, and an end on a signal. */
+/** What the api's processes have in common: a log, and an end on a signal or when the work is done. */
 import pino from "pino";
 import type { Logger } from "#http/logger.ts";
 import { privateAddressesWarning } from "#outbound/address_guard.ts";
@@ -16,7 +16,7 @@ export async function runRole(
   name: string,
   start: (config: Readonly<ApiConfig>, logger: Logger) => Promise<{ close(): Promise<void> }>,
 ): Promise<void> {
-  const config = configOrExit();
+  const config = readOrExit(readApiConfig);
   const logger = pino({ name, level: config.logLevel });
   if (config.allowPrivateAddresses) logger.warn({}, privateAddressesWarning);
   process.on(
@@ -49,9 +49,25 @@ export async function runRole(
   }
 }
 
-function configOrExit(): Readonly<ApiConfig> {
+/** Reads the configuration, does the work and ends the process: with 1 when it failed, and the log says why. */
+export async function runCommand<Config extends { logLevel: string }>(
+  name: string,
+  read: () => Config,
+  work: (config: Config, logger: Logger) => Promise<void>,
+): Promise<void> {
+  const config = readOrExit(read);
+  const logger = pino({ name, level: config.logLevel });
   try {
-    return readApiConfig();
+    await work(config, logger);
+  } catch (err) {
+    logger.fatal({ err }, "failed");
+    process.exitCode = 1;
+  }
+}
+
+function readOrExit<Config>(read: () => Config): Config {
+  try {
+    return read();
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);

@@ -3,6 +3,7 @@ import type { Bus } from "#bus/bus.ts";
 import { openBus } from "#bus/open_bus.ts";
 import type { Logger } from "#http/logger.ts";
 import type { LiveKitSettings } from "#outbound/livekit.ts";
+import { awaitSchema } from "#store/awaited_schema.ts";
 import { prepareJobs } from "#store/jobs.ts";
 import { migrate } from "#store/migrations.ts";
 import { openSql, type Sql } from "#store/sql.ts";
@@ -22,6 +23,8 @@ export interface StartApiOptions {
     allowPrivateAddresses: boolean;
     liveKit?: LiveKitSettings | undefined;
     databaseUrl?: string;
+    /** Of a database that this start opens: whether it migrates it or waits for somebody to. */
+    migrate?: "start" | "never";
     redisUrl?: string | undefined;
   };
   /** Opened from `config.databaseUrl`, and migrated, when absent. */
@@ -39,7 +42,7 @@ export interface RunningApi {
 }
 
 export async function startApi({ config, logger, ...given }: StartApiOptions): Promise<RunningApi> {
-  const sql = given.sql ?? (await openMigratedSql(config.databaseUrl));
+  const sql = given.sql ?? (await openMigratedSql(config));
   const bus = given.bus ?? (await openBus({ redisUrl: config.redisUrl }));
   const app = await createApp({ sql, bus, logger, config, now: () => new Date() });
   const listener = await listen(app.fetch, { host: config.bindAddress, port: config.apiPort });
@@ -56,11 +59,24 @@ export async function startApi({ config, logger, ...given }: StartApiOptions): P
   };
 }
 
+/** How long a start that does not migrate waits for `npm run migrate`; a supervisor then starts it again. */
+const schemaPatienceMs = 60_000;
+
 /** @throws Error without a url, MigrationError when code and database disagree */
-export async function openMigratedSql(databaseUrl: string | undefined): Promise<Sql> {
+export async function openMigratedSql(config: { databaseUrl?: string; migrate?: "start" | "never" }): Promise<Sql> {
+  const { databaseUrl } = config;
   if (!databaseUrl) throw new Error("Cannot open the database: expected DATABASE_URL");
   const sql = openSql({ databaseUrl });
-  await migrate(sql);
-  await prepareJobs(databaseUrl);
+  try {
+    if (config.migrate === "never") {
+      await awaitSchema(sql, { patienceMs: schemaPatienceMs });
+    } else {
+      await migrate(sql);
+      await prepareJobs(databaseUrl);
+    }
+  } catch (error) {
+    await sql.end({ timeout: 5 });
+    throw error;
+  }
   return sql;
 }

@@ -40,6 +40,8 @@ export interface StartWorkerOptions {
     /** Health and metrics. */
     workerPort: number;
     databaseUrl: string;
+    /** As the api's. */
+    migrate?: "start" | "never";
     redisUrl?: string | undefined;
     encryptionKey: string;
     /** Links in mail are made from it. */
@@ -66,7 +68,7 @@ export interface RunningWorker {
 }
 
 export async function startWorker({ config, logger, ...given }: StartWorkerOptions): Promise<RunningWorker> {
-  const sql = given.sql ?? (await openMigratedSql(config.databaseUrl));
+  const sql = given.sql ?? (await openMigratedSql(config));
   const bus = given.bus ?? (await openBus({ redisUrl: config.redisUrl }));
   const now = () => new Date();
   const metrics = createRequestMetrics();

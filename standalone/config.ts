@@ -19,6 +19,7 @@ export const StandaloneEnvironment = Type.Object({
   DATA_DIR: Type.String({ minLength: 1, default: ".data" }),
   DATABASE_URL: Type.Optional(Type.String({ pattern: "^postgres(ql)?://", description: "embedded when unset" })),
   DATABASE_PORT: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, description: "a free one when unset" })),
+  MIGRATE: Type.String({ pattern: "^start$", default: "start", description: "this start always migrates" }),
   API_PORT: port(8081),
   WORKER_PORT: port(8082),
   LOG_LEVEL: Type.String({ pattern: "^(debug|info|warn|error|silent)$", default: "info" }),

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { apiEnvironment } from "#api/config.ts";
+import { apiEnvironment, bootstrapEnvironment } from "#api/config.ts";
 import { GatewayEnvironment } from "#gateway/config.ts";
 import { readStandaloneConfig, StandaloneEnvironment } from "#standalone/config.ts";
 
 /** Every variable of every process. */
-const schemas = [GatewayEnvironment, apiEnvironment, StandaloneEnvironment].map(({ properties }) => properties);
+const schemas = [GatewayEnvironment, apiEnvironment, bootstrapEnvironment, StandaloneEnvironment].map(
+  ({ properties }) => properties,
+);
 const known = new Set(schemas.flatMap((properties) => Object.keys(properties)));
 const example = readExample();
 

@@ -227,7 +227,8 @@ export interface NewUser {
   email: string;
   first_name?: string;
   last_name?: string;
-  passwordHash: string;
+  /** Null until the person chooses one. */
+  passwordHash: string | null;
   verifiedAt: Date | null;
   now: Date;
 }
