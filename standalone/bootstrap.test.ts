@@ -24,7 +24,7 @@ describe("bootstrap", () => {
   afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
   const start = (gatewayUrl = "http://127.0.0.1:8080") =>
-    bootstrap({ sql: database.sql, gatewayUrl, apiUrl: "http://127.0.0.1:8081", dataDir });
+    bootstrap({ sql: database.productSql, gatewayUrl, apiUrl: "http://127.0.0.1:8081", dataDir });
 
   /** Reads both agents with the file's token, through the api. */
   async function assertWorks({ file }: Bootstrapped): Promise<void> {

@@ -89,13 +89,12 @@ export async function bootstrap({
   now = () => new Date(),
 }: BootstrapOptions): Promise<Bootstrapped> {
   const path = join(dataDir, "bootstrap.json");
-  const connection = await sql.reserve();
-  try {
-    await connection`select pg_advisory_lock(${lockKey})`;
-    const row = (await findRow(sql)) ?? (await sql.begin((transaction) => createFirst(transaction, now())));
-    const app = await sql.begin((transaction) => ensureFirstApp({ sql: transaction, appDomain }, row, now()));
-    const kept = await readValidFile(sql, path, row);
-    const secrets = kept ?? (await sql.begin((transaction) => mintSecrets(transaction, row, now())));
+  return sql.begin(async (transaction) => {
+    await transaction`select pg_advisory_xact_lock(${lockKey})`;
+    const row = (await findRow(transaction)) ?? (await createFirst(transaction, now()));
+    const app = await ensureFirstApp({ sql: transaction, appDomain }, row, now());
+    const kept = await readValidFile(transaction, path, row);
+    const secrets = kept ?? (await mintSecrets(transaction, row, now()));
     const file: BootstrapFile = {
       gateway_url: gatewayUrl,
       api_url: apiUrl,
@@ -111,12 +110,11 @@ export async function bootstrap({
       admin_email: secrets.admin_email,
       admin_password: secrets.admin_password,
     };
+    // Under the lock: of several that start in one folder the last file names what works. Secrets of a
+    // transaction that fails after this do not, and the next start sees that.
     await writePrivateFile(path, `${JSON.stringify(file, null, 2)}\n`);
     return { path, file, ownerId: row.owner_id, organizationId: row.organization_id };
-  } finally {
-    await connection`select pg_advisory_unlock(${lockKey})`;
-    connection.release();
-  }
+  });
 }
 
 async function findRow(sql: AnySql): Promise<BootstrapRow | undefined> {

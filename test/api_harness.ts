@@ -49,6 +49,8 @@ export interface Answer {
 export interface ApiHarness {
   app: App;
   sql: Sql;
+  /** As `TestDatabase` has it, for other parts of the product. */
+  productSql: Sql;
   bus: Bus;
   databaseUrl: string;
   now(): Date;
@@ -75,7 +77,7 @@ export async function openApiHarness(
   let offsetMs = 0;
   const now = () => new Date(Date.now() + offsetMs);
   const app = await createApp({
-    sql,
+    sql: database.productSql,
     bus,
     logger,
     config: { ...appConfig, ...overrides },
@@ -105,6 +107,7 @@ export async function openApiHarness(
   return {
     app,
     sql,
+    productSql: database.productSql,
     bus,
     databaseUrl: database.url,
     now,
@@ -153,5 +156,5 @@ export function startTestWorker(api: ApiHarness, changes: { publicUrl?: string; 
     ...workerMail,
     ...changes,
   };
-  return startWorker({ config, sql: api.sql, bus: api.bus, logger: silentLogger });
+  return startWorker({ config, sql: api.productSql, bus: api.bus, logger: silentLogger });
 }

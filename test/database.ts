@@ -10,15 +10,21 @@ import { join } from "node:path";
 import { prepareJobs } from "#store/jobs.ts";
 import { type Migration, migrate, readMigrations } from "#store/migrations.ts";
 import { openSql, type Sql } from "#store/sql.ts";
+import { withLoneTransactions } from "./lone_transactions.ts";
 
 export interface TestDatabase {
   url: string;
   sql: Sql;
+  /** What the product is given: the same pool, in which no transaction may wait for a second connection. */
+  productSql: Sql;
   /** Ends `sql` and removes the database. */
   drop(): Promise<void>;
 }
 
 const templateLockKey = 7_305_002;
+
+/** Making a database, and waiting for whoever makes the template, takes as long as it takes. */
+const unhurried = { statementMsMax: 0, lockMsMax: 0 };
 
 /** An empty database with the whole schema. */
 export async function createTestDatabase(): Promise<TestDatabase> {
@@ -32,7 +38,7 @@ export async function createEmptyDatabase(): Promise<TestDatabase> {
 
 async function createDatabase(migrations: Migration[] | undefined): Promise<TestDatabase> {
   const server = await openServer();
-  const admin = openSql({ databaseUrl: server.url, connectionsMax: 1 });
+  const admin = openSql({ databaseUrl: server.url, connectionsMax: 1, ...unhurried });
   const name = `test_${randomBytes(8).toString("hex")}`;
   const template = migrations && (await ensureTemplate(admin, server.url, migrations));
   await admin`create database ${admin(name)} template ${admin(template ?? "template0")}`;
@@ -41,6 +47,7 @@ async function createDatabase(migrations: Migration[] | undefined): Promise<Test
   return {
     url,
     sql,
+    productSql: withLoneTransactions(sql),
     async drop() {
       await sql.end({ timeout: 5 });
       await admin`drop database ${admin(name)} with (force)`;
@@ -67,7 +74,7 @@ async function ensureTemplate(admin: Sql, serverUrl: string, migrations: readonl
     if (existing.length > 0) return template;
     await admin`drop database if exists ${admin(building)} with (force)`;
     await admin`create database ${admin(building)} template template0`;
-    const sql = openSql({ databaseUrl: urlOf(serverUrl, building), connectionsMax: 1 });
+    const sql = openSql({ databaseUrl: urlOf(serverUrl, building), connectionsMax: 1, ...unhurried });
     try {
       await migrate(sql, migrations);
       await prepareJobs(urlOf(serverUrl, building));

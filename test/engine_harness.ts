@@ -59,7 +59,7 @@ export async function openEngineHarness(): Promise<EngineHarness> {
     client,
     async start({ workerId = `worker-${started.length + 1}`, model, ...own } = {}) {
       const engine = await startRunEngine({
-        sql: own.sql ?? sql,
+        sql: own.sql ?? api.productSql,
         bus,
         logger: silentLogger,
         now,

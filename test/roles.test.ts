@@ -35,7 +35,7 @@ describe("gateway, api and worker as separate processes", { skip }, () => {
     };
     const gatewayUrl = `http://127.0.0.1:${gatewayPort}`;
     const apiUrl = `http://127.0.0.1:${apiPort}`;
-    ({ file: keys } = await bootstrap({ sql: database.sql, gatewayUrl, apiUrl, dataDir }));
+    ({ file: keys } = await bootstrap({ sql: database.productSql, gatewayUrl, apiUrl, dataDir }));
     // The gateway gets no DATABASE_URL: it holds no credentials of the store.
     const { DATABASE_URL: _, ...withoutDatabase } = environment;
     roles.push(startRole("api/main.ts", environment), startRole("api/worker_main.ts", environment));

@@ -68,7 +68,7 @@ describe("a run of 2,000 events over Redis", { skip }, () => {
     await startRedis();
     const gatewayUrl = `http://127.0.0.1:${gatewayPort}`;
     const apiUrl = `http://127.0.0.1:${apiPort}`;
-    const { file } = await bootstrap({ sql: database.sql, gatewayUrl, apiUrl, dataDir });
+    const { file } = await bootstrap({ sql: database.productSql, gatewayUrl, apiUrl, dataDir });
     await Promise.all((Object.keys(files) as Role[]).map(start));
     const hostname = await deploy(gatewayUrl, file);
     app = { port: gatewayPort, host: hostname, accessKey: file.access_key };

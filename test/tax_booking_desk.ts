@@ -41,7 +41,7 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} } as unknown as Lo
 
 export async function openBookingDesk(rules: readonly Rule[]): Promise<BookingDesk> {
   const database = await createTestDatabase();
-  const { sql } = database;
+  const { sql, productSql } = database;
   const [organization] = await sql<{ id: string }[]>`insert into organization (name) values ('Inn') returning id`;
   assert(organization);
   let service: Fetch;
@@ -74,11 +74,11 @@ export async function openBookingDesk(rules: readonly Rule[]): Promise<BookingDe
     },
     enact(enacted) {
       const ruleset = rulesetOf(enacted);
-      const frozenRules = createFrozenRules(sql);
+      const frozenRules = createFrozenRules();
       const now = () => desk.at;
       const routes = [
         ...bookingRoutes({
-          sql,
+          sql: productSql,
           ruleset,
           frozenRules,
           guard,
@@ -86,7 +86,7 @@ export async function openBookingDesk(rules: readonly Rule[]): Promise<BookingDe
           record: async () => undefined,
           locate: () => undefined,
         }),
-        ...liabilityRoutes({ sql, ruleset, guard }),
+        ...liabilityRoutes({ sql: productSql, ruleset, guard }),
       ];
       service = createService({
         routes,

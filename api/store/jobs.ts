@@ -31,6 +31,8 @@ export async function prepareJobs(databaseUrl: string): Promise<void> {
   await runMigrations({ connectionString: databaseUrl, logger: new JobLogger(() => () => undefined) });
 }
 
+/** The queue's own statements are short: one that takes longer waits for something that does not come. */
+const statementMsMax = 10_000;
 /** Finished jobs are written together with those that finish so soon after. */
 const finishedBatchMs = 20;
 /** A queue that gave up because Postgres was away is started again this much later, until it stays. */
@@ -100,7 +102,7 @@ function openPool({ databaseUrl, concurrency, onLog }: JobsOptions): pg.Pool {
     max: concurrency + 2,
     // Taking and finishing jobs does not wait for the disk. What a crash of Postgres forgets is done again:
     // runs and callbacks are claimed in rows of their own, so that this changes nothing; mail may come twice.
-    options: "-c synchronous_commit=off",
+    options: `-c synchronous_commit=off -c statement_timeout=${statementMsMax} -c lock_timeout=${statementMsMax} -c idle_in_transaction_session_timeout=${statementMsMax}`,
   });
   const onError = (error: Error) => onLog("warning", `a connection of the job queue failed: ${error.message}`);
   pool.on("error", onError);

@@ -1,5 +1,5 @@
 /** What a process does about a Postgres that goes away under statements which nobody waits for. */
-import { unavailableStore } from "./sql.ts";
+import { isLostConnection } from "./sql.ts";
 
 /**
  * For `unhandledRejection`: when a connection breaks, the clients' own code can reject a promise that
@@ -9,7 +9,7 @@ import { unavailableStore } from "./sql.ts";
  */
 export function survivesLostConnection(report: (error: unknown) => void): (reason: unknown) => void {
   return (reason) => {
-    if (!unavailableStore(reason)) throw reason;
+    if (!isLostConnection(reason)) throw reason;
     report(reason);
   };
 }

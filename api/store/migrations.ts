@@ -46,11 +46,15 @@ export async function migrate(sql: Sql, migrations?: readonly Migration[]): Prom
   const known = migrations ?? (await readMigrations());
   const connection = await sql.reserve();
   try {
+    // Others that start, and a large table, take as long as they take.
+    await connection`select set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)`;
     await connection`select pg_advisory_lock(${lockKey})`;
     try {
       return await applyMissing(connection, known);
     } finally {
       await connection`select pg_advisory_unlock(${lockKey})`;
+      await connection`reset statement_timeout`;
+      await connection`reset lock_timeout`;
     }
   } finally {
     connection.release();

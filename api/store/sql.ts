@@ -1,6 +1,7 @@
 /** The Postgres client, and what our statements have in common. */
 import postgres from "postgres";
 import { ApiError } from "#contracts/errors.ts";
+import { createTransactionPlaces } from "./transaction_places.ts";
 
 export type Sql = postgres.Sql;
 /** A client inside a transaction or outside: for statements that work in both. */
@@ -12,19 +13,43 @@ export interface OpenSqlOptions {
   connectionsMax?: number;
   /** Shown in `pg_stat_activity`. */
   applicationName?: string;
+  /** A transaction waits so long for its turn, then it fails as `unavailable`. */
+  waitMsMax?: number;
+  /** Postgres ends a statement that takes longer; 0 for none that does. */
+  statementMsMax?: number;
+  /** Postgres ends a statement that waits longer for a lock; 0 for none that does. */
+  lockMsMax?: number;
 }
 
+/** Connections of a pool that no transaction takes. */
+const keptForStatements = 2;
+/** A process that stands still inside a transaction lets go of its locks after this. */
+const idleInTransactionMsMax = 10_000;
+
 /** Opens a pool. It connects on first use; end it with `sql.end()`. Transactions begin with a function alone. */
-export function openSql({ databaseUrl, connectionsMax = 10, applicationName = "frontdesk" }: OpenSqlOptions): Sql {
+export function openSql({
+  databaseUrl,
+  connectionsMax = 10,
+  applicationName = "frontdesk",
+  waitMsMax = 5000,
+  statementMsMax = 10_000,
+  lockMsMax = 5000,
+}: OpenSqlOptions): Sql {
   const sql = postgres(databaseUrl, {
     max: connectionsMax,
     connect_timeout: 10,
-    connection: { application_name: applicationName },
+    connection: {
+      application_name: applicationName,
+      statement_timeout: statementMsMax,
+      lock_timeout: lockMsMax,
+      idle_in_transaction_session_timeout: idleInTransactionMsMax,
+    },
     onnotice: () => undefined,
   });
+  const places = createTransactionPlaces({ places: Math.max(1, connectionsMax - keptForStatements), waitMsMax });
   const begin = sql.begin.bind(sql);
   const guarded = (work: (transaction: postgres.TransactionSql) => Promise<unknown>) =>
-    begin((transaction) => work(transaction).catch(leaveToClient));
+    places.within(() => begin((transaction) => work(transaction).catch(leaveToClient)));
   return Object.assign(sql, { begin: guarded as Sql["begin"] });
 }
 
@@ -34,7 +59,7 @@ export function openSql({ databaseUrl, connectionsMax = 10, applicationName = "f
  * down (porsager/postgres#1208).
  */
 function leaveToClient(error: unknown): Promise<never> {
-  if (unavailableStore(error)) return new Promise(() => undefined);
+  if (isLostConnection(error)) return new Promise(() => undefined);
   throw error;
 }
 
@@ -97,15 +122,34 @@ const connectionErrorCodes = new Set([
   "ECONNRESET",
   "EPIPE",
   "ENOTFOUND",
+  "25P03", // idle_in_transaction_session_timeout
   "57P01", // admin_shutdown
   "57P02", // crash_shutdown
   "57P03", // cannot_connect_now
   "53300", // too_many_connections
 ]);
 
-/** `unavailable` when `error` says that Postgres cannot be reached, otherwise undefined. */
+/** What Postgres ended on a connection that lives on. */
+const tookTooLongCodes = new Set([
+  "40P01", // deadlock_detected
+  "55P03", // lock_not_available
+  "57014", // query_canceled, by statement_timeout
+]);
+
+const codeOf = (error: unknown) => String((error as { code?: unknown } | undefined)?.code);
+
+/** Whether `error` says that Postgres cannot be reached, or that the connection to it is gone. */
+export function isLostConnection(error: unknown): boolean {
+  return connectionErrorCodes.has(codeOf(error));
+}
+
+/** `unavailable` when `error` says that Postgres cannot be reached or took too long, otherwise undefined. */
 export function unavailableStore(error: unknown): ApiError | undefined {
-  const code = (error as { code?: unknown } | undefined)?.code;
-  if (typeof code !== "string" || !connectionErrorCodes.has(code)) return undefined;
+  if (!isLostConnection(error) && !tookTooLongCodes.has(codeOf(error))) return undefined;
   return new ApiError("unavailable", { cause: error, retryAfterS: 2 });
+}
+
+/** Whether a statement gave up waiting for what another transaction holds. */
+export function isLockedOut(error: unknown): boolean {
+  return codeOf(error) === "55P03";
 }

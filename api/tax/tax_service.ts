@@ -92,7 +92,7 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
     ...jurisdictionRoutes({ ruleset, now, guard: apiKeys.billable }),
     ...addressRoutes({ ruleset, ...billable }),
     ...calculationRoutes({ ruleset, now, ...billable }),
-    ...bookingRoutes({ sql, now, ruleset, frozenRules: createFrozenRules(sql), locate, ...billable }),
+    ...bookingRoutes({ sql, now, ruleset, frozenRules: createFrozenRules(), locate, ...billable }),
     ...bookingInvoiceRoutes({ sql, now, ...billable }),
     ...invoiceRoutes({ sql, guard: apiKeys.billable }),
     ...liabilityRoutes({ sql, ruleset, guard: apiKeys.billable }),

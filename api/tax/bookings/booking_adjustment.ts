@@ -61,7 +61,7 @@ export function bookingAdjustmentRoute(deps: BookingDeps): Route {
         const booking = await lockBooking(tx, principal, params.booking_id);
         await refuseWhenFrozen(tx, booking.id);
         requireOpen(booking, "adjust");
-        const rules = await frozenRules.read(booking.ruleset_hash);
+        const rules = await frozenRules.read(tx, booking.ruleset_hash);
         requireSamePlace(deps, rules, changes, under);
         requireSameCurrency(booking, changes);
         const request = adjustedRequest(booking.request, changes);

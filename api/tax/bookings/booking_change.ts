@@ -7,7 +7,7 @@ import { ApiError } from "#contracts/errors.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { nullableText, Timestamp } from "#http/timestamp.ts";
 import type { BillableCaller } from "#identity/api_keys.ts";
-import { type AnySql, type Fragment, json, type Sql } from "#store/sql.ts";
+import { type AnySql, type Fragment, isLockedOut, json, type Sql } from "#store/sql.ts";
 import type { CalculationAnswer } from "../calculator/calculation_answer.ts";
 import type { CalculationRequest } from "../calculator/calculation_request.ts";
 import { addDays } from "../calculator/calendar.ts";
@@ -120,25 +120,15 @@ export async function writeChange(sql: AnySql, booking: Fragment, change: NewCha
   return rows.length > 0;
 }
 
-/** How long a request waits for another that holds what it needs. */
-const lockTimeoutMs = 5000;
-
 /**
- * A transaction in which a request waits for another's lock for a bounded time.
+ * A transaction in which a request waits for another's lock, for as long as the pool's connections do.
  * @throws ApiError conflict when the other takes longer
  */
 export async function changing<T>(sql: Sql, work: (tx: AnySql) => Promise<T>): Promise<T> {
   try {
-    return (await sql.begin(async (tx) => {
-      // Sent now and not waited for: what comes behind it on the connection has it.
-      const bounded = tx`select set_config('lock_timeout', ${String(lockTimeoutMs)}, true)`.execute();
-      const [, done] = await Promise.all([bounded, work(tx)]);
-      return done;
-    })) as T;
+    return (await sql.begin(work)) as T;
   } catch (error) {
-    if ((error as { code?: unknown }).code !== lockNotAvailable) throw error;
+    if (!isLockedOut(error)) throw error;
     throw new ApiError("conflict", { detail: "Another request for the same is in progress", cause: error });
   }
 }
-
-const lockNotAvailable = "55P03";

@@ -131,7 +131,7 @@ async function bookAnew(
   const today = at.toISOString().slice(0, 10);
   const place = refusing(() => placeRulesFor(calculation, ruleset, { locate }), "calculation");
   const answer = refusing(() => calculateWith(place, calculation, today), "calculation");
-  await frozenRules.keep(place);
+  await frozenRules.keep(sql, place);
   const booking: Booked["booking"] = {
     id: crypto.randomUUID(),
     organization_id: principal.organizationId,

@@ -119,7 +119,7 @@ async function refund(
     if (earlier) return earlier;
     await refuseWhenFrozen(tx, booking.id);
     requireOpen(booking, "refund");
-    const rules = await deps.frozenRules.read(booking.ruleset_hash);
+    const rules = await deps.frozenRules.read(tx, booking.ruleset_hash);
     const left = refusingRefund(() =>
       afterRefund(booking, body, (request) => calculateWith(rules, request, booking.calculated_on)),
     );

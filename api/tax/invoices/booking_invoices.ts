@@ -64,9 +64,9 @@ export interface InvoiceDeps extends Billable {
 }
 
 export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): Route[] {
-  const frozenRules = createFrozenRules(sql);
+  const frozenRules = createFrozenRules();
   const draft = async (booking: BookingRow) =>
-    draftOf(booking, await sellerOf(sql, booking), await frozenRules.read(booking.ruleset_hash));
+    draftOf(booking, await sellerOf(sql, booking), await frozenRules.read(sql, booking.ruleset_hash));
   return [
     route({
       method: "PATCH",
@@ -147,11 +147,9 @@ export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): 
       paramsFrom: ofBooking,
       examples: { as_it_stands: {} },
       handle: async ({ principal, params, body }) => {
-        // Read before the booking is held: its rules never change, and no transaction waits for a second connection.
-        const { ruleset_hash: hash } = await findBooking(sql, principal, params.booking_id);
-        const rules = await frozenRules.read(hash);
         const issued = await changing(sql, async (tx) => {
           const booking = await lockBooking(tx, principal, params.booking_id);
+          const rules = await frozenRules.read(tx, booking.ruleset_hash);
           const requireValid = body.require_valid ?? false;
           return issueInvoice(tx, { booking, rules, by: principal, at: now(), requireValid });
         });
