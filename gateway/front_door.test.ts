@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { after, before, describe, it } from "node:test";
+import { runTopic, waitGrantType } from "#contracts/internal_runs.ts";
 import { bodyBytesMax, isInternal } from "./front_door.ts";
 import { eventually, startTestGateway, type TestGateway } from "./gateway_fixture.ts";
+
+const runId = "00000000-0000-4000-8000-000000000001";
 
 /** An api that tells what reached it. */
 async function startEchoApi(): Promise<{
@@ -24,6 +28,19 @@ async function startEchoApi(): Promise<{
       res.write("data: 1\n\n");
       req.socket.on("close", () => res.destroy());
       return;
+    }
+    if (req.url === "/hang") return;
+    if (req.url === "/wait") {
+      res.writeHead(200, { "content-type": waitGrantType, "x-kept": "yes" });
+      return res.end(JSON.stringify({ run_id: runId, after: 1, until: "end", wait_ms: 60_000, answer: { due: 1 } }));
+    }
+    if (req.url?.startsWith(`/internal/runs/${runId}/events`)) {
+      return res.end(JSON.stringify({ events: [], status: "running", last_event_id: 1 }));
+    }
+    if (req.url === `/internal/runs/${runId}/answer`) {
+      res.writeHead(202, { "content-type": "text/plain" });
+      for await (const chunk of req) res.write(chunk);
+      return res.end();
     }
     if (req.url === "/broken") {
       res.writeHead(200, { "content-length": "100" });
@@ -125,7 +142,10 @@ for (const transport of ["uws", "ws"] as const) {
       for (const path of ["/internal/calls/x", "//internal/calls/x", "/%69nternal/calls/x"]) {
         const answer = await fetch(url + path, { method: "POST", headers: { authorization: "Bearer secret" } });
         assert.equal(answer.status, 404);
-        assert.deepEqual(await answer.json(), { error: { code: "not_found", message: "Not Found" } });
+        assert.deepEqual(await answer.json(), {
+          error: { code: "not_found", message: "Not Found" },
+          detail: "Not Found",
+        });
       }
       assert.equal(api.requests.length, before);
     });
@@ -143,6 +163,51 @@ for (const transport of ["uws", "ws"] as const) {
       const size = 3 * 1024 * 1024;
       const large = await fetch(`${url}/large`, { method: "POST", body: "x".repeat(size) });
       assert.equal(await large.text(), `POST /large ${size}`);
+    });
+
+    it("asks the api nothing before a body is whole, so that slow senders hold up nobody", async () => {
+      const slow = Array.from({ length: 200 }, () => connect(test.gateway.port, "127.0.0.1"));
+      try {
+        for (const socket of slow) {
+          await once(socket, "connect");
+          socket.write("POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx");
+        }
+        const answer = await fetch(`${url}/v1/things`);
+        assert.equal(answer.status, 207);
+        assert.ok(!api.requests.some((request) => request.url === "/slow"));
+        const last = slow.at(-1);
+        last?.write("y".repeat(99));
+        assert.match(String((await once(last ?? assert.fail(), "data"))[0]), /^HTTP\/1.1 207 /);
+        assert.equal(api.requests.filter((request) => request.url === "/slow").length, 1);
+      } finally {
+        for (const socket of slow) socket.destroy();
+      }
+    });
+
+    it("waits for runs without a connection, and then hands on how the api words the answer", async () => {
+      const waiting = Array.from({ length: 140 }, () => fetch(`${url}/wait`, { method: "POST" }));
+      const isAsked = () => api.requests.filter((request) => request.url === "/wait").length === 140;
+      await eventually(isAsked, "the api has granted all waits");
+      assert.equal((await fetch(`${url}/v1/things`)).status, 207);
+      const end = { events: [{ id: 2, type: "run.succeeded", json: "{}" }] };
+      await test.bus.publish(runTopic(runId), JSON.stringify(end));
+      for (const answer of await Promise.all(waiting)) {
+        assert.deepEqual([answer.status, answer.headers.get("x-kept")], [202, "yes"]);
+        assert.equal(answer.headers.get("content-type"), "text/plain");
+        assert.deepEqual(await answer.json(), { answer: { due: 1 }, is_late: false });
+      }
+    });
+
+    it("keeps connections to the api for others, whatever one caller lets hang", async () => {
+      const gone = new AbortController();
+      const headers = { authorization: "Bearer hanging" };
+      const hanging = Array.from({ length: 150 }, () => fetch(`${url}/hang`, { headers, signal: gone.signal }));
+      const reached = () => api.requests.filter((request) => request.url === "/hang").length;
+      await eventually(() => reached() === 32, "the caller has its share");
+      assert.equal((await fetch(`${url}/v1/things`, { headers: { authorization: "Bearer other" } })).status, 207);
+      assert.equal(reached(), 32);
+      gone.abort();
+      await Promise.allSettled(hanging);
     });
 
     it("shows a client that an answer broke off", async () => {
@@ -178,12 +243,15 @@ for (const transport of ["uws", "ws"] as const) {
   });
 
   describe(`the front door on ${transport} without an api`, () => {
-    it("answers 503 in the platform's envelope, with Retry-After", async () => {
+    it("answers 503 in the forms of both services, with Retry-After", async () => {
       const test = await startTestGateway({ transport, config: { apiUrl: "http://127.0.0.1:9" } });
       try {
         const answer = await fetch(`${test.gateway.url}/v1/x`, { method: "POST", body: "x" });
         assert.equal(answer.status, 503);
-        assert.deepEqual(await answer.json(), { error: { code: "unavailable", message: "Service Unavailable" } });
+        assert.deepEqual(await answer.json(), {
+          error: { code: "unavailable", message: "Service Unavailable" },
+          detail: "Service Unavailable",
+        });
         assert.match(String(answer.headers.get("retry-after")), /^\d+$/);
       } finally {
         await test.stop();

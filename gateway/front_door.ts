@@ -1,19 +1,32 @@
 /**
  * The public front door: whatever is not the gateway's own goes on to the api, by path and by Host
- * alike, streamed both ways. `/internal` is nobody's business out here.
+ * alike. `/internal` is nobody's business out here.
+ *
+ *     request ─► body taken in (bounds, time) ─► a connection of the caller's share ─► api
+ *                                                       answer, a stream, or a wait ◄──┘
  */
 import { Readable } from "node:stream";
+import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { type Dispatcher, Pool } from "undici";
 import { type ErrorCode, errorCatalogue } from "#contracts/errors.ts";
-import { gatewayHeader, StreamGrant, streamGrantType } from "#contracts/internal_runs.ts";
+import { gatewayHeader, StreamGrant, streamGrantType, WaitGrant, waitGrantType } from "#contracts/internal_runs.ts";
+import type { Clock } from "./calls/clock.ts";
 import type { Log } from "./log.ts";
+import type { RunLog } from "./streams/run_log.ts";
 import type { RunStreams } from "./streams/run_streams.ts";
-import type { HttpRequest, HttpResponse, ResponseHeaders } from "./transport/transport.ts";
+import {
+  type HttpRequest,
+  type HttpResponse,
+  RequestAbortedError,
+  type ResponseHeaders,
+} from "./transport/transport.ts";
+import { BodyIntake, BodyRefusedError, intakeLimits, type TakenBody } from "./upstream/body_intake.ts";
+import { Bulkhead, bulkheadLimits, OverloadedError } from "./upstream/bulkhead.ts";
+import { Relay } from "./upstream/relay.ts";
+import { type Requester, requesterOf } from "./upstream/requester.ts";
 
-/** Uploads (datasets, documents) included; the api's routes have tighter bounds of their own. */
-export const bodyBytesMax = 32 * 1024 * 1024;
-const connectionsMax = 128;
+export const bodyBytesMax = intakeLimits.requestBytes;
 const headersTimeoutMs = 120_000;
 const retryAfterS = 2;
 
@@ -36,10 +49,11 @@ function isClaim(name: string): boolean {
   return name === "forwarded" || name.startsWith("x-forwarded-") || name === gatewayHeader;
 }
 
-class BodyTooLargeError extends Error {}
-
 export interface FrontDoor {
-  forward(request: HttpRequest, response: HttpResponse): Promise<void>;
+  /** @param isForeignHost whether every path of the request's host is the api's */
+  forward(request: HttpRequest, response: HttpResponse, isForeignHost: boolean): Promise<void>;
+  /** For the gateway's figures. */
+  load(): { connections: number; waitingForConnection: number; bodyBytes: number };
   close(): Promise<void>;
 }
 
@@ -47,52 +61,112 @@ export interface FrontDoorOptions {
   apiUrl: string;
   /** Tells the scheme that clients dialled. */
   publicUrl: string;
-  /** By which the api knows us, and hands us streams. */
+  /** By which the api knows us, and hands us streams and waits. */
   internalSecret: string;
-  streams: Pick<RunStreams, "open">;
+  streams: Pick<RunStreams, "open" | "wait">;
+  runLog: Pick<RunLog, "answer">;
+  clock: Clock;
   log: Log;
 }
 
 export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
+  const { clock, internalSecret, log, runLog, streams } = options;
   const pool = new Pool(options.apiUrl, {
-    connections: connectionsMax,
+    connections: bulkheadLimits.total,
     headersTimeout: headersTimeoutMs,
     bodyTimeout: 0,
   });
   const proto = new URL(options.publicUrl).protocol.replace(":", "");
+  const bulkhead = new Bulkhead(clock);
+  const intake = new BodyIntake(clock);
+  const relay = new Relay(clock);
+
+  async function askApi(request: HttpRequest, body: TakenBody | undefined): Promise<Dispatcher.ResponseData> {
+    return pool.request({
+      method: request.method as Dispatcher.HttpMethod,
+      path: request.query ? `${request.path}?${request.query}` : request.path,
+      headers: {
+        ...forwardedHeaders(request, proto),
+        ...(body && { "content-length": String(body.bytes) }),
+        [gatewayHeader]: internalSecret,
+      },
+      body: body ? Readable.from(body.chunks, { objectMode: false }) : null,
+      signal: request.signal,
+    });
+  }
+
+  async function passOn(request: HttpRequest, response: HttpResponse, requester: Requester): Promise<void> {
+    const { signal } = request;
+    const body = request.hasBody ? await intake.take(request, requester) : undefined;
+    let leave: () => void = () => undefined;
+    try {
+      leave = await bulkhead.enter(requester, signal);
+      const reply = await askApi(request, body);
+      body?.release();
+      const grant = await grantOf(reply, streamGrantType, StreamGrant);
+      if (grant) return streams.open(grant, response, signal);
+      const wait = await grantOf(reply, waitGrantType, WaitGrant);
+      if (wait) {
+        leave();
+        return await answerAfter(wait, headersOf(reply), response, signal);
+      }
+      const answer = { status: reply.statusCode, headers: headersOf(reply), body: reply.body };
+      await relay.send(answer, { response, requester, signal }, leave);
+    } finally {
+      body?.release();
+      leave();
+    }
+  }
+
+  /** Waits without a connection, then lets the api word the answer. */
+  async function answerAfter(
+    granted: WaitGrant,
+    headers: ResponseHeaders,
+    response: HttpResponse,
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (let grant = granted; ; ) {
+      const end = await streams.wait(grant, signal);
+      if (signal.aborted) return;
+      const answer = await runLog.answer(grant.run_id, { answer: grant.answer, is_late: end !== "happened" });
+      if (answer.contentType !== waitGrantType) {
+        const kept = headers.filter(([name]) => name !== "content-type");
+        return response.send(answer.status, [...kept, ["content-type", answer.contentType]], answer.text);
+      }
+      grant = Value.Parse(WaitGrant, JSON.parse(answer.text));
+    }
+  }
 
   return {
-    async forward(request, response) {
+    async forward(request, response, isForeignHost) {
       if (isInternal(request.path)) return sendError(response, "not_found");
-      if (Number(request.headers["content-length"] ?? 0) > bodyBytesMax)
-        return sendError(response, "payload_too_large");
-      let reply: Dispatcher.ResponseData;
       try {
-        reply = await pool.request({
-          method: request.method as Dispatcher.HttpMethod,
-          path: request.query ? `${request.path}?${request.query}` : request.path,
-          headers: { ...forwardedHeaders(request, proto), [gatewayHeader]: options.internalSecret },
-          body: request.hasBody ? Readable.from(bounded(request.body())) : null,
-          signal: request.signal,
-        });
+        await passOn(request, response, requesterOf(request, isForeignHost));
       } catch (error) {
-        if (request.signal.aborted) return;
-        if (error instanceof BodyTooLargeError) return sendError(response, "payload_too_large");
-        options.log.warn({ err: error }, "the api does not answer");
-        return sendError(response, "unavailable");
+        if (request.signal.aborted || error instanceof RequestAbortedError) return;
+        if (error instanceof BodyRefusedError) return sendError(response, error.code);
+        if (!(error instanceof OverloadedError)) log.warn({ err: error }, "the api does not answer");
+        sendError(response, "unavailable");
       }
-      const grant = await grantOf(reply);
-      if (grant) options.streams.open(grant, response, request.signal);
-      else await relay(reply, response, request.signal);
     },
-    close: () => pool.destroy(),
+    load: () => ({
+      connections: bulkhead.inUse,
+      waitingForConnection: bulkhead.waiting,
+      bodyBytes: intake.heldBytes,
+    }),
+    async close() {
+      intake.close();
+      bulkhead.close();
+      relay.close();
+      await pool.destroy();
+    },
   };
 }
 
-/** The stream that the api wants us to write, or undefined for an answer that is relayed. */
-async function grantOf(reply: Dispatcher.ResponseData): Promise<StreamGrant | undefined> {
-  if (reply.headers["content-type"] !== streamGrantType) return undefined;
-  return Value.Parse(StreamGrant, await reply.body.json());
+/** The grant that an answer of this type is, or undefined for any other answer. */
+async function grantOf<S extends TSchema>(reply: Dispatcher.ResponseData, type: string, schema: S) {
+  if (reply.headers["content-type"] !== type) return undefined;
+  return Value.Parse(schema, await reply.body.json());
 }
 
 /** Whether a path reaches `/internal`, however it is spelled. Pure. */
@@ -126,52 +200,19 @@ function forwardedHeaders(request: HttpRequest, proto: string): Record<string, s
   return headers;
 }
 
-async function* bounded(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.byteLength;
-    if (bytes > bodyBytesMax) throw new BodyTooLargeError(`Expected at most ${bodyBytesMax} bytes`);
-    yield chunk;
-  }
-}
-
-/** Streams the api's answer at the pace at which the client takes it. */
-async function relay(reply: Dispatcher.ResponseData, response: HttpResponse, signal: AbortSignal): Promise<void> {
+function headersOf(reply: Dispatcher.ResponseData): ResponseHeaders {
   const headers: [string, string][] = [];
   for (const [name, value] of Object.entries(reply.headers)) {
     if (value === undefined || hopByHop.has(name)) continue;
     for (const one of Array.isArray(value) ? value : [value]) headers.push([name, one]);
   }
-  const stream = response.stream(reply.statusCode, headers);
-  let wake: (() => void) | undefined;
-  stream.onWritable(() => wake?.());
-  const onAbort = () => {
-    reply.body.destroy();
-    wake?.();
-  };
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    for await (const chunk of reply.body as AsyncIterable<Buffer>) {
-      if (signal.aborted) return;
-      if (stream.write(chunk)) continue;
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-        if (signal.aborted) resolve();
-      });
-    }
-    stream.end();
-  } catch {
-    // The api broke off: the client must see that the answer is incomplete.
-    stream.destroy();
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
+  return headers;
 }
 
-/** The platform's error envelope. */
+/** An error in the forms of both services: who asked may be a client of either. */
 export function sendError(response: HttpResponse, code: ErrorCode): void {
   const { status, message } = errorCatalogue[code];
   const headers: [string, string][] = [["content-type", "application/json"]];
   if (status === 503) headers.push(["retry-after", String(retryAfterS)]);
-  response.send(status, headers as ResponseHeaders, JSON.stringify({ error: { code, message } }));
+  response.send(status, headers, JSON.stringify({ error: { code, message }, detail: message }));
 }

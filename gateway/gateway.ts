@@ -140,9 +140,10 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const pool = deps.seatPool ?? createSeatPool({ log });
   const rooms = createRoomSeats({ ...toCalls, clock, pool });
   const { apiUrl, internalSecret } = config;
-  const streams = createRunStreams({ bus, log: createRunLog({ apiUrl, internalSecret }), logger: log });
+  const runLog = createRunLog({ apiUrl, internalSecret });
+  const streams = createRunStreams({ bus, log: runLog, logger: log });
   const publicUrl = config.publicUrl ?? "http://127.0.0.1";
-  const frontDoor = createFrontDoor({ apiUrl, publicUrl, internalSecret, streams, log });
+  const frontDoor = createFrontDoor({ apiUrl, publicUrl, internalSecret, streams, runLog, clock, log });
 
   const isReady = async (): Promise<boolean> => {
     if (drain.isDraining || !(await api.isReady())) return false;
@@ -153,7 +154,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   };
 
   async function onRequest(request: HttpRequest, response: HttpResponse): Promise<void> {
-    if (isForeignHost(request.headers.host, config.appDomain)) return frontDoor.forward(request, response);
+    if (isForeignHost(request.headers.host, config.appDomain)) return frontDoor.forward(request, response, true);
     const isRead = request.method === "GET" || request.method === "HEAD";
     if (isCallPath(request.path) && isRead) return admission.preflight(request.path, response);
     const page =
@@ -168,7 +169,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
         metrics,
       }));
     if (page) return response.send(page.status, Object.entries(page.headers), page.body);
-    return frontDoor.forward(request, response);
+    return frontDoor.forward(request, response, false);
   }
 
   const transport = await openTransport(

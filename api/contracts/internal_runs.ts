@@ -1,5 +1,5 @@
 /**
- * The seam between gateway and api, run streams.
+ * The seam between gateway and api, run streams and requests that wait for a run.
  *
  * The gateway forwards every request of an app host to the api, with the internal secret in
  * `gatewayHeader`. Where the api's answer is a stream (a `POST /v1/runs` with `stream`, a
@@ -7,9 +7,15 @@
  * `streamGrantType` as its content type and a `StreamGrant` as its body, and the gateway writes the
  * SSE stream. A request without that secret never sees a grant.
  *
+ * Where the api's answer is due when a run ends or rests (a `POST /v1/runs` without flags, an invocation,
+ * a cancel), it answers 200 with `waitGrantType` and a `WaitGrant`. The gateway waits, holding no connection
+ * to the api, and asks for the answer with what the grant says of it. The headers of the grant's answer are
+ * the answer's.
+ *
  *     GET  /internal/runs/{run_id}/events?after=N&limit=M  -> 200 RunEventPage   (ascending, after N)
  *     POST /internal/runs/positions   RunPositionsRequest  -> 200 RunPositions   (for streams that hear nothing)
  *     POST /internal/runs/{run_id}/abandon                 -> 204                (on_disconnect: cancel)
+ *     POST /internal/runs/{run_id}/answer  RunAnswerRequest -> the answer, or another grant
  *
  * Live events come over the bus: topic `runTopic(run_id)`, payload a `RunEventBatch`, published
  * only after their rows are committed. A missed batch is no loss: the next id tells, and the log is read.
@@ -38,6 +44,27 @@ export const StreamGrant = Type.Object({
   cancel_on_disconnect: Type.Boolean(),
 });
 export type StreamGrant = Static<typeof StreamGrant>;
+
+export const waitGrantType = "application/vnd.frontdesk.wait-grant+json";
+
+export const WaitGrant = Type.Object({
+  run_id: Type.String({ format: "uuid" }),
+  /** The wait begins after this event. */
+  after: Type.Integer({ minimum: 0 }),
+  /** What is waited for: the run's end, or also that it goes no further without an answer. */
+  until: oneOf(["end", "rest"]),
+  wait_ms: Type.Integer({ minimum: 0 }),
+  /** The api's own note of the answer that is due; the gateway gives it back as it is. */
+  answer: Type.Unknown(),
+});
+export type WaitGrant = Static<typeof WaitGrant>;
+
+export const RunAnswerRequest = Type.Object({
+  answer: Type.Unknown(),
+  /** The wait is over: an answer is due, whatever the run does. */
+  is_late: Type.Boolean(),
+});
+export type RunAnswerRequest = Static<typeof RunAnswerRequest>;
 
 export const RunEventPage = Type.Object({
   events: Type.Array(LoggedEvent),

@@ -1,4 +1,4 @@
-/** The seam to the gateway, run streams: a run's log after a cursor, and the end of an abandoned run. */
+/** The seam to the gateway, run streams: a run's log after a cursor, the end of an abandoned run; and answers that were waited for. */
 import { Type } from "@sinclair/typebox";
 import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
@@ -8,12 +8,14 @@ import type { Sql } from "#store/sql.ts";
 import { cancelRuns } from "./run_cancel.ts";
 import { publishCanceled } from "./run_news.ts";
 import { readEvents } from "./run_reader.ts";
+import { runAnswerRoute } from "./sync_answer.ts";
 
 const eventsInPageMax = 1000;
 
 export function internalRunRoutes(deps: { sql: Sql; bus: Bus; now(): Date; internal: Guard<undefined> }): Route[] {
   const { sql, bus, now, internal: guard } = deps;
   return [
+    runAnswerRoute({ sql, now, guard }),
     route({
       method: "GET",
       path: "/internal/runs/{run_id}/events",

@@ -4,14 +4,15 @@
  * 202 at once, with the result going to callbacks.
  */
 import { type Static, Type } from "@sinclair/typebox";
-import { ApiError, errorCatalogue } from "#contracts/errors.ts";
+import { ApiError } from "#contracts/errors.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { runLimits } from "#contracts/run_event.ts";
 import { type Route, route } from "#http/route.ts";
 import { validatorFor } from "#http/validation.ts";
 import { type CallbackRules, Callbacks, prepareCallbacks } from "./callbacks.ts";
 import { createRun } from "./run_creation.ts";
-import { idempotencyKeyOf, name, type RunRouteDeps, rests, waitForRun } from "./runs.ts";
+import { idempotencyKeyOf, name, type RunRouteDeps } from "./runs.ts";
+import { answerWhenDue } from "./sync_answer.ts";
 
 const Envelope = Type.Object(
   {
@@ -50,7 +51,7 @@ export function invocationRoutes(deps: InvocationDeps): Route[] {
           throw new ApiError("bad_request", { details: { callbacks: "Expected execution_mode async with callbacks" } });
         }
         const prepared = callbacks ? await prepareCallbacks(callbacks, deps.callbackRules) : undefined;
-        const { id } = await createRun(deps, app, {
+        const { id, created } = await createRun(deps, app, {
           origin: "invocation",
           input,
           ...(session_id !== undefined && { sessionId: session_id }),
@@ -60,15 +61,13 @@ export function invocationRoutes(deps: InvocationDeps): Route[] {
           ...idempotencyKeyOf(request),
         });
         if (execution_mode === "async") return Response.json({ id, status: "accepted" }, { status: 202 });
-        const run = await waitForRun(deps, app.id, id, {
+        return answerWhenDue(deps, request, {
+          appId: app.id,
+          runId: id,
+          form: "invocation",
           waitMs: deps.syncWaitMs,
-          until: rests,
-          signal: request.signal,
+          after: created?.last_event_id,
         });
-        if (run.status === "succeeded") return run.output ?? {};
-        if (run.status === "failed") return failed(run.error?.message ?? "The run failed");
-        if (run.status === "canceled") return failed("The run was canceled");
-        return Response.json({ data: run }, { status: 202 });
       },
     }),
   ];
@@ -79,10 +78,4 @@ function envelopeOf(body: Record<string, unknown>): Static<typeof Envelope> {
   const isObject = input !== null && typeof input === "object" && !Array.isArray(input);
   const isEnvelope = "execution_mode" in body || "callbacks" in body || isObject;
   return isEnvelope ? envelope.parse(body) : { input: body };
-}
-
-/** The envelope of a failure that is the workflow's own, with what it says. */
-function failed(message: string): Response {
-  const { status, message: text } = errorCatalogue.internal_error;
-  return Response.json({ error: { code: "internal_error", message: text, details: { run: message } } }, { status });
 }

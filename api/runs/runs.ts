@@ -5,26 +5,25 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
-import { gatewayHeader, runTopic, type StreamGrant, streamGrantType } from "#contracts/internal_runs.ts";
+import { type StreamGrant, streamGrantType } from "#contracts/internal_runs.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { isTerminal, runEventTypes, runLimits, runStatuses } from "#contracts/run_event.ts";
 import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
-import { equalSecrets } from "#identity/secret.ts";
 import { oneRow, type Sql, selectPage } from "#store/sql.ts";
 import type { HostedAppGuard } from "./hosted_app.ts";
 import { cancelRuns } from "./run_cancel.ts";
 import { createRun, type NewRun } from "./run_creation.ts";
 import { publishCanceled } from "./run_news.ts";
 import { Run, readRun, runColumns } from "./run_reader.ts";
+import { answerWhenDue } from "./sync_answer.ts";
+import { type GatewayKnowledge, isFromGateway } from "./through_gateway.ts";
 
-export interface RunRouteDeps {
+export interface RunRouteDeps extends GatewayKnowledge {
   sql: Sql;
   bus: Bus;
   now(): Date;
   hostedApp: HostedAppGuard;
-  /** By which our gateway is known: only it is handed streams. */
-  internalSecret: string;
   /** How long a request without flags waits for its run, in milliseconds. */
   syncWaitMs: number;
 }
@@ -79,10 +78,11 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
           const cancel_on_disconnect = body.on_disconnect === "cancel";
           return grant({ run_id: id, after: 0, types: [], events, cancel_on_disconnect });
         }
-        if (body.background && created) return Response.json({ data: created }, { status: 202 });
-        const waitMs = body.background ? 0 : deps.syncWaitMs;
-        const run = await waitForRun(deps, app.id, id, { waitMs, until: rests, signal: request.signal });
-        return Response.json({ data: run }, { status: isTerminal(run.status) && !body.background ? 200 : 202 });
+        if (body.background) {
+          return Response.json({ data: created ?? (await readRun(sql, app.id, id)) }, { status: 202 });
+        }
+        const after = created?.last_event_id;
+        return answerWhenDue(deps, request, { appId: app.id, runId: id, form: "run", waitMs: deps.syncWaitMs, after });
       },
     }),
     route({
@@ -193,14 +193,13 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       paramsFrom: { run_id: { route: `POST ${path}`, field: "data.id" } },
       examples: { no_longer_needed: { body: { reason: "The guest called instead" } } },
       handle: async ({ principal: app, params, body, request }) => {
-        await readRun(sql, app.id, params.run_id);
+        const { last_event_id: after } = await readRun(sql, app.id, params.run_id);
         const canceled = await sql.begin((transaction) =>
           cancelRuns(transaction, transaction`id = ${params.run_id} and app_id = ${app.id}`, body, now()),
         );
         publishCanceled(deps.bus, canceled);
         const waitMs = canceled.marked.length > 0 ? cancelWaitMs : 0;
-        const until = (run: Run) => isTerminal(run.status);
-        return { data: await waitForRun(deps, app.id, params.run_id, { waitMs, until, signal: request.signal }) };
+        return answerWhenDue(deps, request, { appId: app.id, runId: params.run_id, form: "canceled", waitMs, after });
       },
     }),
   ];
@@ -227,9 +226,8 @@ function newRunOf(body: Static<typeof NewRunBody>, request: Request): NewRun {
 }
 
 /** @throws ApiError bad_request where the request did not come through a gateway, which writes the streams */
-function requireGateway(request: Request, { internalSecret }: Pick<RunRouteDeps, "internalSecret">): void {
-  const shown = request.headers.get(gatewayHeader);
-  if (shown && equalSecrets(shown, internalSecret)) return;
+function requireGateway(request: Request, deps: GatewayKnowledge): void {
+  if (isFromGateway(request, deps)) return;
   throw new ApiError("bad_request", {
     details: { stream: "Expected a request through the gateway: it serves the streams" },
   });
@@ -260,53 +258,4 @@ function typesOf(text: string | undefined): string[] {
   const unknown = types.find((type) => !(runEventTypes as readonly string[]).includes(type));
   if (unknown === undefined) return types;
   throw new ApiError("bad_request", { details: { types: `Expected event types: ${unknown} is none` } });
-}
-
-/** The run is over, or goes no further without an answer. */
-export const rests = (run: Run) => isTerminal(run.status) || run.status === "awaiting_input";
-
-/**
- * The run as soon as `until` holds of it, at the latest after `waitMs`. It listens before it looks, so
- * that nothing falls between; while the bus is away it looks again now and then.
- */
-export async function waitForRun(
-  { sql, bus }: Pick<RunRouteDeps, "sql" | "bus">,
-  appId: string,
-  runId: string,
-  { waitMs, until, signal }: { waitMs: number; until(run: Run): boolean; signal: AbortSignal },
-): Promise<Run> {
-  if (waitMs === 0) return readRun(sql, appId, runId);
-  let heard: () => void = () => undefined;
-  const untilMs = performance.now() + waitMs;
-  const left = aborted(signal);
-  const subscribed = bus.subscribe(runTopic(runId), () => heard()).catch(() => undefined);
-  await Promise.race([subscribed, timeout(lookAgainMs)]);
-  try {
-    for (;;) {
-      const news = new Promise<void>((resolve) => {
-        heard = resolve;
-      });
-      const run = await readRun(sql, appId, runId);
-      const leftMs = untilMs - performance.now();
-      if (until(run) || leftMs <= 0 || signal.aborted) return run;
-      await Promise.race([news, timeout(Math.min(leftMs, lookAgainMs)), left]);
-    }
-  } finally {
-    void subscribed.then((unsubscribe) => unsubscribe?.()).catch(() => undefined);
-  }
-}
-
-/** Messages over the bus may get lost. */
-const lookAgainMs = 1000;
-
-function timeout(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms).unref();
-  });
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

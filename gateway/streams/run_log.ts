@@ -1,7 +1,7 @@
 /** The log of runs, read from the api; what the bus brings live is only its newest end. */
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Pool } from "undici";
-import { RunEventPage, RunPositions } from "#contracts/internal_runs.ts";
+import { type RunAnswerRequest, RunEventPage, RunPositions } from "#contracts/internal_runs.ts";
 
 export interface RunLog {
   /** Events after one, ascending. Undefined for a run that does not exist. @throws when the api does not answer */
@@ -10,7 +10,15 @@ export interface RunLog {
   positions(runIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** The client that the run was for is gone. @throws when the api does not answer */
   abandon(runId: string): Promise<void>;
+  /** The answer that a request waited for, or another grant, by its content type. @throws when the api does not answer */
+  answer(runId: string, request: RunAnswerRequest): Promise<RunAnswer>;
   close(): Promise<void>;
+}
+
+export interface RunAnswer {
+  status: number;
+  contentType: string;
+  text: string;
 }
 
 const connectionsMax = 32;
@@ -21,7 +29,7 @@ const isPositions = TypeCompiler.Compile(RunPositions);
 export function createRunLog(options: { apiUrl: string; internalSecret: string }): RunLog {
   const pool = new Pool(options.apiUrl, { connections: connectionsMax, pipelining: 1 });
 
-  async function ask(method: "GET" | "POST", path: string, body?: unknown): Promise<{ status: number; json: unknown }> {
+  async function send(method: "GET" | "POST", path: string, body?: unknown): Promise<RunAnswer> {
     const reply = await pool.request({
       method,
       path,
@@ -29,8 +37,13 @@ export function createRunLog(options: { apiUrl: string; internalSecret: string }
       ...(body !== undefined && { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(timeoutMs),
     });
-    const text = await reply.body.text();
-    return { status: reply.statusCode, json: text === "" ? undefined : JSON.parse(text) };
+    const contentType = String(reply.headers["content-type"] ?? "");
+    return { status: reply.statusCode, contentType, text: await reply.body.text() };
+  }
+
+  async function ask(method: "GET" | "POST", path: string, body?: unknown): Promise<{ status: number; json: unknown }> {
+    const { status, text } = await send(method, path, body);
+    return { status, json: text === "" ? undefined : JSON.parse(text) };
   }
 
   return {
@@ -51,6 +64,7 @@ export function createRunLog(options: { apiUrl: string; internalSecret: string }
       const { status } = await ask("POST", `/internal/runs/${runId}/abandon`);
       if (status >= 500) throw new Error(`Cannot abandon a run: the api answered ${status}`);
     },
+    answer: (runId, request) => send("POST", `/internal/runs/${runId}/answer`, request),
     close: () => pool.destroy(),
   };
 }

@@ -5,12 +5,13 @@
  *     grant ─► feed (bus + log) ─► reader ─► connection
  */
 import type { Bus } from "#bus/bus.ts";
-import type { StreamGrant } from "#contracts/internal_runs.ts";
+import type { StreamGrant, WaitGrant } from "#contracts/internal_runs.ts";
 import { runLimits } from "#contracts/run_event.ts";
 import type { Log } from "../log.ts";
 import type { HttpResponse, ResponseHeaders } from "../transport/transport.ts";
 import { RunFeed } from "./run_feed.ts";
 import type { RunLog } from "./run_log.ts";
+import { RunWaiter, type WaitEnd } from "./run_waiter.ts";
 import { openingBytes } from "./sse_frame.ts";
 import { StreamReader } from "./stream_reader.ts";
 
@@ -20,15 +21,21 @@ const idleFeedMs = 10_000;
 /** A feed that hears nothing asks for its run's position so often: the bus may lose messages. */
 const silentFeedMs = 3000;
 const positionsMax = 1000;
+/** Beyond these a request that would wait is answered at once, with the run as it is. */
+const waitersMax = 20_000;
 /** Of a connection's life: clients do not come back all at once. */
 const jitter = 0.1;
 
 export interface RunStreams {
   /** Answers with the stream that the api granted. @param signal aborts when the client is gone */
   open(grant: StreamGrant, response: HttpResponse, signal: AbortSignal): void;
+  /** Waits for what the grant names, at the latest until its time is over. @param signal aborts when the client is gone */
+  wait(grant: WaitGrant, signal: AbortSignal): Promise<WaitEnd>;
   /** How many are served, and how many of them take nothing at the moment. */
   readers(): { open: number; paused: number };
-  /** Sends all clients away, to come back to another process. */
+  /** How many wait for a run. */
+  waiting(): number;
+  /** Sends all clients away, to come back to another process; who waits has waited long enough. */
   drain(): void;
   close(): Promise<void>;
 }
@@ -37,6 +44,7 @@ export function createRunStreams(deps: { bus: Bus; log: RunLog; logger: Log }): 
   const { log, logger } = deps;
   const feeds = new Map<string, { feed: RunFeed; idleSinceMs: number | undefined }>();
   const readers = new Set<StreamReader>();
+  const waiters = new Set<RunWaiter>();
   let asking = false;
 
   function feedFor(runId: string, cursor: number): RunFeed {
@@ -81,6 +89,34 @@ export function createRunStreams(deps: { bus: Bus; log: RunLog; logger: Log }): 
     void feed.listening().then(() => feed.fill());
   }
 
+  function wait(grant: WaitGrant, signal: AbortSignal): Promise<WaitEnd> {
+    if (signal.aborted) return Promise.resolve("left");
+    if (waiters.size >= waitersMax) return Promise.resolve("late");
+    return new Promise((resolve) => {
+      const feed = feedFor(grant.run_id, grant.after);
+      const entry = feeds.get(grant.run_id);
+      if (entry) entry.idleSinceMs = undefined;
+      const onAbort = () => waiter.end("left");
+      const waiter = new RunWaiter({
+        feed,
+        cursor: grant.after,
+        until: grant.until,
+        dueMs: performance.now() + grant.wait_ms,
+        onError: (err) => logger.warn({ err }, "a run that is waited for is not read; it is tried again"),
+        onEnd: (end) => {
+          waiters.delete(waiter);
+          signal.removeEventListener("abort", onAbort);
+          if (entry && feed.readers.size === 0) entry.idleSinceMs = performance.now();
+          resolve(end);
+        },
+      });
+      waiters.add(waiter);
+      signal.addEventListener("abort", onAbort, { once: true });
+      waiter.wake();
+      void feed.listening().then(() => feed.fill());
+    });
+  }
+
   function abandon(runId: string): void {
     log.abandon(runId).catch((err: unknown) => logger.warn({ err }, "a run whose client is gone goes on"));
   }
@@ -88,6 +124,7 @@ export function createRunStreams(deps: { bus: Bus; log: RunLog; logger: Log }): 
   function tick(): void {
     const nowMs = performance.now();
     for (const reader of readers) reader.tick(nowMs);
+    for (const waiter of waiters) waiter.tick(nowMs);
     for (const [runId, { feed, idleSinceMs }] of feeds) {
       if (idleSinceMs === undefined || nowMs - idleSinceMs < idleFeedMs) continue;
       feeds.delete(runId);
@@ -111,16 +148,23 @@ export function createRunStreams(deps: { bus: Bus; log: RunLog; logger: Log }): 
     }
   }
 
+  function sendAway(): void {
+    for (const reader of [...readers]) reader.leave("drain");
+    for (const waiter of [...waiters]) waiter.end("late");
+  }
+
   const timer = setInterval(tick, tickMs);
   return {
     open,
+    wait,
+    waiting: () => waiters.size,
     readers: () => ({ open: readers.size, paused: [...readers].filter(({ isPaused }) => isPaused).length }),
     drain() {
-      for (const reader of [...readers]) reader.leave("drain");
+      sendAway();
     },
     async close() {
       clearInterval(timer);
-      for (const reader of [...readers]) reader.leave("drain");
+      sendAway();
       await Promise.all([...feeds.values()].map(({ feed }) => feed.close()));
       feeds.clear();
       await log.close();

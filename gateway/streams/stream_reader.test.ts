@@ -64,6 +64,7 @@ function openReader(events: readonly LoggedEvent[], pageEvents = 3) {
     }),
     positions: async () => new Map(),
     abandon: async () => undefined,
+    answer: async () => assert.fail("nobody waits"),
     close: async () => undefined,
   };
   const feed = new RunFeed(runId, 0, { bus: createMemoryBus(), log, logger: silentLog });

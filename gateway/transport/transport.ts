@@ -155,6 +155,7 @@ const reasonPhrases: Readonly<Record<number, string>> = {
   403: "Forbidden",
   404: "Not Found",
   405: "Method Not Allowed",
+  408: "Request Timeout",
   409: "Conflict",
   410: "Gone",
   413: "Payload Too Large",
