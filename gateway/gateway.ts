@@ -161,9 +161,8 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
       isRead &&
       (await ownPage(request.path, {
         ifNoneMatch: request.headers["if-none-match"],
-        connectTo: [config.publicUrl, gatewayPublicUrl, config.liveKitUrl?.replace(/^ws/, "http")].filter(
-          (url) => url !== undefined,
-        ),
+        connectTo: [config.publicUrl, gatewayPublicUrl].filter((url) => url !== undefined),
+        liveKitUrl: config.liveKitUrl,
         isDraining: () => drain.isDraining,
         isReady,
         metrics,

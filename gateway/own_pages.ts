@@ -12,6 +12,8 @@ export interface OwnPagesDeps {
   ifNoneMatch: string | undefined;
   /** Addresses that the page may open sockets to. */
   connectTo: readonly string[];
+  /** Undefined: there are no rooms here. */
+  liveKitUrl: string | undefined;
   isDraining(): boolean;
   isReady(): Promise<boolean>;
   metrics: GatewayMetrics;
@@ -28,7 +30,7 @@ export async function ownPage(path: string, deps: OwnPagesDeps): Promise<Page | 
     const { contentType, text } = await deps.metrics.text();
     return { status: 200, headers: { "content-type": contentType }, body: text };
   }
-  return pageFor(path, { ifNoneMatch: deps.ifNoneMatch, connectTo: deps.connectTo });
+  return pageFor(path, deps);
 }
 
 function json(status: number, body: object): Page {

@@ -3,21 +3,17 @@
  * talks through a fake microphone with LiveKit's own client.
  */
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { readWav, writeWav } from "#examples/wav_file.ts";
+import { newPage, noChromium, openBrowser } from "./browser.ts";
 import { type RoleProcess, startRole } from "./role_process.ts";
 import { noLiveKit } from "./room_house.ts";
 
-const executablePath = process.env.CHROMIUM_PATH ?? "/usr/bin/chromium";
-const skip = noLiveKit || (existsSync(executablePath) ? false : `no Chromium at ${executablePath}`);
-
-/** Far above what anything here takes; only a failure waits for it. */
-const patienceMs = 30_000;
+const skip = noLiveKit || noChromium;
 
 interface Call {
   state: string;
@@ -56,30 +52,8 @@ describe("the page to talk, over a room", { skip }, () => {
     });
     const [signInUrl] = await start.until(/http\S+\/talk#code=[\w-]+/);
     keys = JSON.parse(await readFile(join(folder, "data", "bootstrap.json"), "utf8"));
-    browser = await chromium.launch({
-      executablePath,
-      args: [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--autoplay-policy=no-user-gesture-required",
-        "--use-fake-ui-for-media-stream",
-        "--use-fake-device-for-media-stream",
-        `--use-file-for-fake-audio-capture=${microphone}`,
-      ],
-    });
-    const context = await browser.newContext({ viewport: { width: 1280, height: 860 } });
-    context.setDefaultTimeout(patienceMs);
-    page = await context.newPage();
-    page.on("pageerror", (error) => {
-      throw error;
-    });
-    page.on("console", (message) => {
-      if (message.text().includes("Content Security Policy")) throw new Error(message.text());
-    });
+    browser = await openBrowser(microphone);
+    page = await newPage(await browser.newContext({ viewport: { width: 1280, height: 860 } }));
     await page.goto(signInUrl);
     await page.getByRole("heading", { name: "Agents" }).waitFor();
     await page.getByLabel("Call over").selectOption("room");

@@ -4,20 +4,18 @@
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import type { BootstrapFile } from "#standalone/bootstrap.ts";
 import { approving } from "./app_client.ts";
+import { noChromium, openBrowser } from "./browser.ts";
 import { type RoleProcess, startRole } from "./role_process.ts";
-
-const executablePath = process.env.CHROMIUM_PATH ?? "/usr/bin/chromium";
-const skip = existsSync(executablePath) ? false : `no Chromium at ${executablePath}`;
 
 const streaming = {
   schema_version: 1,
@@ -96,7 +94,7 @@ const pageScript = `
   const statusOf = (url, options) => fetch(url, options).then(({ status }) => status, () => "refused");
 `;
 
-describe("an app and a page of another origin", { skip }, () => {
+describe("an app and a page of another origin", { skip: noChromium }, () => {
   let folder: string;
   let start: RoleProcess;
   let origin: Server;
@@ -114,7 +112,7 @@ describe("an app and a page of another origin", { skip }, () => {
     await once(origin.listen(0, "127.0.0.1"), "listening");
     await start.until(/Ctrl-C stops it/);
     file = JSON.parse(readFileSync(join(folder, "bootstrap.json"), "utf8"));
-    browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-quic"] });
+    browser = await openBrowser();
     page = await browser.newPage();
     await page.goto(`http://127.0.0.1:${(origin.address() as AddressInfo).port}/`);
   });

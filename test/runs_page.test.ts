@@ -1,24 +1,18 @@
 /**
  * The page of runs in a real Chromium, against everything that `npm start` starts. A proxy of our own
  * stands between, so that the link can be cut.
- * With RUNS_SCREENSHOT set, a picture of a run that asks is written to that file.
  */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { type Browser, type BrowserContext, chromium, type Page, type Request } from "playwright-core";
+import type { Browser, Page, Request } from "playwright-core";
 import { freePort } from "#standalone/ports.ts";
+import { accessibilityProblems, namelessControls, newPage, noChromium, openBrowser, overhang } from "./browser.ts";
 import { CutLink } from "./cut_link.ts";
 import { type RoleProcess, startRole } from "./role_process.ts";
-
-const executablePath = process.env.CHROMIUM_PATH ?? "/usr/bin/chromium";
-const skip = existsSync(executablePath) ? false : `no Chromium at ${executablePath}`;
-
-/** Far above what anything here takes; only a failure waits for it. */
-const patienceMs = 30_000;
 
 const words = Array.from({ length: 60 }, (_, i) => `word${i}.`);
 
@@ -78,7 +72,7 @@ const survey = {
   ],
 };
 
-describe("the page of runs", { skip }, () => {
+describe("the page of runs", { skip: noChromium }, () => {
   let folder: string;
   let link: CutLink;
   let start: RoleProcess;
@@ -101,18 +95,7 @@ describe("the page of runs", { skip }, () => {
     [signInUrl] = await start.until(/http\S+\/runs#code=[\w-]+/);
     await deploy("Talker", talking);
     await deploy("Survey", survey);
-    browser = await chromium.launch({
-      executablePath,
-      args: [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-      ],
-    });
+    browser = await openBrowser();
     desk = await newPage(await browser.newContext({ viewport: { width: 1280, height: 860 } }));
   });
 
@@ -196,8 +179,10 @@ describe("the page of runs", { skip }, () => {
       (await desk.locator(`.step[data-node="answer"] .words`).textContent()) ?? "",
       /ask by nine that morning\.$/,
     );
-    const screenshot = process.env.RUNS_SCREENSHOT;
-    if (screenshot) await desk.screenshot({ path: screenshot });
+    for (const colorScheme of ["dark", "light"] as const) {
+      await desk.emulateMedia({ colorScheme });
+      assert.deepEqual(await accessibilityProblems(desk), [], `${colorScheme}, in a run that asks`);
+    }
     await desk.getByRole("textbox", { name: "text" }).fill("Of course, until two.");
     await desk.getByRole("textbox", { name: "Comment" }).fill("A regular guest");
     await desk.getByRole("button", { name: "Approve" }).click();
@@ -206,6 +191,8 @@ describe("the page of runs", { skip }, () => {
     await desk.locator("#result").getByText("Of course, until two.").waitFor();
     await desk.locator(".resolution", { hasText: "Approved with changes to text" }).waitFor();
     await desk.locator(".resolution", { hasText: "A regular guest" }).waitFor();
+    await desk.evaluate(`for (const closed of document.querySelectorAll("#desk details")) closed.open = true`);
+    assert.deepEqual(await accessibilityProblems(desk), [], "a run that is over, all of it open");
   });
 
   it("opens the run again after a reload, and a finished one asks the stream for nothing more", async () => {
@@ -308,6 +295,7 @@ describe("the page of runs", { skip }, () => {
       assert.equal(await overhang(desk), 0);
       await desk.getByRole("button", { name: "Approve" }).waitFor();
       assert.equal(await overhang(desk), 0);
+      assert.deepEqual(await accessibilityProblems(desk), []);
       await desk.getByRole("button", { name: "Approve" }).click();
       await status("succeeded");
       assert.equal(await overhang(desk), 0);
@@ -324,7 +312,8 @@ describe("the page of runs", { skip }, () => {
     await desk.keyboard.type("Can we bring our dog?");
     await desk.keyboard.press("Enter");
     await desk.getByRole("button", { name: "Approve" }).waitFor();
-    assert.deepEqual(await desk.evaluate(namelessControls), []);
+    assert.deepEqual(await namelessControls(desk), []);
+    assert.deepEqual(await accessibilityProblems(desk), []);
     await desk.getByRole("main").waitFor();
     await desk.getByRole("complementary", { name: "Instruments" }).waitFor();
     await desk.getByRole("radiogroup", { name: "Apps" }).waitFor();
@@ -344,19 +333,6 @@ describe("the page of runs", { skip }, () => {
   });
 });
 
-/** A page that fails the test when a script fails or something is blocked by its own policy. */
-async function newPage(context: BrowserContext): Promise<Page> {
-  context.setDefaultTimeout(patienceMs);
-  const page = await context.newPage();
-  page.on("pageerror", (error) => {
-    throw error;
-  });
-  page.on("console", (message) => {
-    if (message.text().includes("Content Security Policy")) throw new Error(message.text());
-  });
-  return page;
-}
-
 async function pick(page: Page, app: string): Promise<void> {
   if ((await page.locator("#run-title").textContent()) === app) return;
   await page.locator("#apps .agent-card", { hasText: app }).click();
@@ -374,17 +350,3 @@ async function newRun(page: Page): Promise<void> {
 
 const isStream = (request: Request) => request.url().endsWith("/stream");
 const cursorOf = (request: Request) => Number(request.headers()["last-event-id"]);
-
-/** How many pixels the page is wider than its window. */
-async function overhang(page: Page): Promise<number> {
-  return Number(await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"));
-}
-
-/** Controls without a name, as HTML. */
-const namelessControls = `[...document.querySelectorAll("button, input, textarea, select, img, summary")]
-  .filter((node) => {
-    const labels = [...(node.labels ?? [])].map((label) => label.textContent).join("");
-    const name = node.getAttribute("aria-label") ?? (labels || node.textContent);
-    return node.tagName === "IMG" ? !node.hasAttribute("alt") : !name.trim();
-  })
-  .map((node) => node.outerHTML)`;

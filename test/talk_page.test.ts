@@ -1,26 +1,20 @@
 /**
  * The page to talk in a real Chromium, against everything that `npm start` starts. The fake
  * microphone plays recorded speech; a proxy of our own stands between, so that the link can be cut.
- * With TALK_SCREENSHOT set, the README's picture is written to that file.
  */
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { readWav, writeWav } from "#examples/wav_file.ts";
+import { freePort } from "#standalone/ports.ts";
+import { accessibilityProblems, namelessControls, newPage, noChromium, openBrowser, overhang } from "./browser.ts";
+import { CutLink } from "./cut_link.ts";
 import { type RoleProcess, startRole } from "./role_process.ts";
 
-const executablePath = process.env.CHROMIUM_PATH ?? "/usr/bin/chromium";
-const skip = existsSync(executablePath) ? false : `no Chromium at ${executablePath}`;
-
-/** Far above what anything here takes; only a failure waits for it. */
-const patienceMs = 20_000;
-
-describe("the page to talk", { skip }, () => {
+describe("the page to talk", { skip: noChromium }, () => {
   let folder: string;
   let link: CutLink;
   let start: RoleProcess;
@@ -41,24 +35,11 @@ describe("the page to talk", { skip }, () => {
       WORKER_PORT: "0",
       MEDIA_THREADS: "1",
       PUBLIC_URL: link.url,
+      // Where no livekit-server is.
+      PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
     });
     [signInUrl] = await start.until(/http\S+\/talk#code=[\w-]+/);
-    browser = await chromium.launch({
-      executablePath,
-      args: [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--autoplay-policy=no-user-gesture-required",
-        "--use-fake-ui-for-media-stream",
-        "--use-fake-device-for-media-stream",
-        `--use-file-for-fake-audio-capture=${microphone}`,
-      ],
-    });
+    browser = await openBrowser(microphone);
     desk = await newPage(await browser.newContext({ viewport: { width: 1280, height: 860 } }));
   });
 
@@ -80,6 +61,12 @@ describe("the page to talk", { skip }, () => {
     await latecomer.goto(signInUrl);
     await latecomer.getByText("This sign-in link has been used already").waitFor();
     await latecomer.context().close();
+  });
+
+  it("offers no rooms where there is no LiveKit, and says so", async () => {
+    await desk.getByText("there are no LiveKit rooms here").waitFor();
+    assert.equal(await desk.getByLabel("Call over").isVisible(), false);
+    assert.doesNotMatch(await desk.content(), /LIVEKIT_/);
   });
 
   it("types to the front desk: spoken answers, their text, what was cut off, and the wait turn by turn", async () => {
@@ -104,14 +91,24 @@ describe("the page to talk", { skip }, () => {
       .filter({ hasNotText: "cleared" })
       .first()
       .waitFor();
-    const screenshot = process.env.TALK_SCREENSHOT;
-    if (screenshot) {
-      await type(desk, "Is there parking at the hotel?");
-      await desk.locator("#transcript .agent", { hasText: "charging stations" }).waitFor();
-      await desk.waitForTimeout(2500);
-      await desk.screenshot({ path: screenshot });
-    }
   });
+
+  it("sets who speaks and when above what is said, each in one line", async () => {
+    const lines = await linesOf(desk, "#transcript");
+    assert.ok(lines.length >= 3);
+    assert.deepEqual(lines.filter(isBroken), []);
+  });
+
+  for (const colorScheme of ["light", "dark"] as const) {
+    it(`has nothing that axe finds in a call, keypad and events open, when it is ${colorScheme}`, async () => {
+      await desk.emulateMedia({ colorScheme });
+      await desk.getByRole("button", { name: "Keypad" }).click();
+      await desk.locator("#events > li summary").first().click();
+      assert.deepEqual(await accessibilityProblems(desk), []);
+      await desk.locator("#events > li summary").first().click();
+      await desk.getByRole("button", { name: "Keypad" }).click();
+    });
+  }
 
   it("sends keypad digits as the caller presses them", async () => {
     await desk.getByRole("button", { name: "Keypad" }).click();
@@ -154,6 +151,10 @@ describe("the page to talk", { skip }, () => {
     await detail.getByText("When is breakfast?").waitFor();
     await detail.locator(".line.agent del").first().waitFor();
     assert.ok((await detail.locator(".turn").count()) >= 1);
+    const lines = await linesOf(desk, "#call-detail");
+    assert.ok(lines.length >= 3);
+    assert.deepEqual(lines.filter(isBroken), []);
+    assert.deepEqual(await accessibilityProblems(desk), []);
     await detail.getByRole("button", { name: "Close" }).click();
   });
 
@@ -190,6 +191,8 @@ describe("the page to talk", { skip }, () => {
       await desk.locator("#transcript .agent").first().waitFor();
       await desk.getByRole("button", { name: "Keypad" }).click();
       assert.equal(await overhang(desk), 0);
+      assert.deepEqual((await linesOf(desk, "#transcript")).filter(isBroken), []);
+      assert.deepEqual(await accessibilityProblems(desk), []);
       const [top, height] = (await desk.evaluate(
         `(() => { const box = document.getElementById("message").getBoundingClientRect(); return [box.top, box.height]; })()`,
       )) as [number, number];
@@ -201,7 +204,8 @@ describe("the page to talk", { skip }, () => {
   }
 
   it("names every control, landmark and live region for those who do not see it", async () => {
-    assert.deepEqual(await desk.evaluate(namelessControls), []);
+    assert.deepEqual(await namelessControls(desk), []);
+    assert.deepEqual(await accessibilityProblems(desk), []);
     for (const name of ["Microphone", "Player buffer"]) await desk.getByRole("meter", { name }).waitFor();
     await desk.getByRole("log", { name: "Conversation" }).waitFor({ state: "attached" });
     await desk.getByRole("main").waitFor();
@@ -219,18 +223,33 @@ describe("the page to talk", { skip }, () => {
   });
 });
 
-/** A page that fails the test when a script fails or something is blocked by its own policy. */
-async function newPage(context: BrowserContext): Promise<Page> {
-  context.setDefaultTimeout(patienceMs);
-  const page = await context.newPage();
-  page.on("pageerror", (error) => {
-    throw error;
-  });
-  page.on("console", (message) => {
-    if (message.text().includes("Content Security Policy")) throw new Error(message.text());
-  });
-  return page;
+interface Line {
+  said: string;
+  /** Of the speaker's name and of the note beside it: 1 for each where they fit. */
+  textLines: number[];
+  /** How far the words begin below the byline's end, in pixels. */
+  below: number;
 }
+
+/** How the lines of a conversation are laid out. */
+function linesOf(page: Page, within: string): Promise<Line[]> {
+  return page.evaluate(`[...document.querySelectorAll("${within} .line")].map((line) => {
+    const byline = line.querySelector(".byline");
+    const words = line.querySelector(".words");
+    const textLines = [...byline.children].filter((part) => part.textContent).map((part) => {
+      const range = document.createRange();
+      range.selectNodeContents(part);
+      return range.getClientRects().length;
+    });
+    return {
+      said: line.textContent,
+      textLines,
+      below: words.getBoundingClientRect().top - byline.getBoundingClientRect().bottom,
+    };
+  })`);
+}
+
+const isBroken = ({ textLines, below }: Line) => below < 0 || textLines.some((count) => count !== 1);
 
 const pick = (page: Page, agent: string) => page.locator(".agent-card", { hasText: agent }).click();
 
@@ -250,74 +269,9 @@ async function bufferFilled(page: Page): Promise<void> {
   await page.locator("#buffer-value", { hasText: /^[1-9]\d* ms$/ }).waitFor();
 }
 
-/** How many pixels the page is wider than its window. */
-async function overhang(page: Page): Promise<number> {
-  return Number(await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"));
-}
-
-/** Controls without a name, as HTML. */
-const namelessControls = `[...document.querySelectorAll("button, input, meter, canvas, img, summary")]
-  .filter((node) => {
-    const labels = [...(node.labels ?? [])].map((label) => label.textContent).join("");
-    const labelledBy = document.getElementById(node.getAttribute("aria-labelledby") ?? "");
-    const name = node.getAttribute("aria-label") ?? labelledBy?.textContent ?? (labels || node.textContent);
-    return node.tagName === "IMG" ? !node.hasAttribute("alt") : !name.trim();
-  })
-  .map((node) => node.outerHTML)`;
-
 /** What the fake microphone plays over and over: a sentence, then silence in which the agent answers. */
 async function writeCallerSpeech(path: string): Promise<void> {
   const { sampleRateHz, pcm } = await readWav(new URL("../examples/hello.wav", import.meta.url));
   const silence = Buffer.alloc(sampleRateHz * 2 * 5);
   await writeWav(path, { sampleRateHz, pcm: Buffer.concat([silence.subarray(0, sampleRateHz), pcm, silence]) });
-}
-
-/** Passes TCP on to a port, until it is cut: then every connection dies without a word. */
-class CutLink {
-  readonly #server: Server;
-  readonly #sockets: Set<Socket>;
-
-  private constructor(server: Server, sockets: Set<Socket>) {
-    this.#server = server;
-    this.#sockets = sockets;
-  }
-
-  static async open(port: number): Promise<CutLink> {
-    const sockets = new Set<Socket>();
-    const server = createServer((near) => {
-      const far = connect(port, "127.0.0.1");
-      for (const [from, to] of [
-        [near, far],
-        [far, near],
-      ] as const) {
-        sockets.add(from);
-        from.on("error", () => to.destroy());
-        from.on("close", () => sockets.delete(from) && to.destroy());
-        from.pipe(to);
-      }
-    });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    return new CutLink(server, sockets);
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  cut(): void {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
-  }
-
-  async close(): Promise<void> {
-    this.cut();
-    await new Promise((resolve) => this.#server.close(resolve));
-  }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

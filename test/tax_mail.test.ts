@@ -1,14 +1,12 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
-import { chromium } from "playwright-core";
 import { SMTPServer } from "smtp-server";
 import { listen } from "#api/http_listener.ts";
 import type { RunningWorker } from "#api/worker.ts";
 import { type ApiHarness, openApiHarness, startTestWorker } from "./api_harness.ts";
+import { noChromium, openBrowser } from "./browser.ts";
 
-const chromiumPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
 const password = "correct horse battery";
 
 describe("mail of accounts, from sign-up to the link", () => {
@@ -74,11 +72,10 @@ describe("mail of accounts, from sign-up to the link", () => {
     assert.equal((await api.call("POST", "/v1/auth/verify-email", { body: { token } })).status, 200);
   });
 
-  const skip = chromiumPath ? false : "no Chromium on this machine";
-  it("leads to pages that work in a browser", { skip }, async () => {
+  it("leads to pages that work in a browser", { skip: noChromium }, async () => {
     const email = "second@inn.example";
     const owner = await api.call("POST", "/v1/auth/signup", { body: { email, password } });
-    const browser = await chromium.launch({ executablePath: chromiumPath ?? "", args: ["--no-sandbox"] });
+    const browser = await openBrowser();
     try {
       const page = await browser.newPage();
       const submit = async (link: URL, given?: string) => {

@@ -29,7 +29,8 @@ export function roomWebhookRoutes({ sql, bus, now, liveKit, logger }: RoomWebhoo
       reply: { status: 204 },
       errors: ["unauthorized", "payload_too_large", "unavailable"],
       handle: async ({ request }) => {
-        if (!liveKit) throw new ApiError("unavailable", { details: { LIVEKIT_URL: "Expected to be set" } });
+        if (!liveKit)
+          throw new ApiError("unavailable", { details: { room: "Expected a LiveKit server: there is none here" } });
         const event = await verified(liveKit, request);
         if (!(await isNew(sql, event.id, now()))) return;
         const call = event.roomName === undefined ? undefined : await callIn(sql, event.roomName);

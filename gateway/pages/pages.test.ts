@@ -51,6 +51,18 @@ describe("the gateway's pages", () => {
     }
   });
 
+  it("say whether there are rooms, and let the page reach their server where there are", () => {
+    const offered = (liveKitUrl?: string) => {
+      const page = pageFor("/talk/offers.json", { liveKitUrl });
+      assert.equal(page?.headers["content-type"], "application/json");
+      return JSON.parse(new TextDecoder().decode(page?.body));
+    };
+    assert.deepEqual(offered(), { rooms: false });
+    assert.deepEqual(offered("wss://rooms.example"), { rooms: true });
+    const policy = pageFor("/talk", { liveKitUrl: "wss://rooms.example" })?.headers["content-security-policy"] ?? "";
+    assert.match(policy, /connect-src 'self' https:\/\/rooms\.example wss:\/\/rooms\.example;/);
+  });
+
   it("answer 304 to whoever holds the current version", () => {
     const etag = pageFor("/talk")?.headers.etag;
     assert.equal(pageFor("/talk", { ifNoneMatch: `"old", W/${etag}` })?.status, 304);

@@ -17,6 +17,8 @@ export interface PageOptions {
   ifNoneMatch?: string | undefined;
   /** `http(s)://` addresses whose sockets the page may open besides its own origin's. */
   connectTo?: readonly string[];
+  /** `ws(s)://` address of the LiveKit server; undefined: the page offers no rooms. */
+  liveKitUrl?: string | undefined;
 }
 
 interface Asset {
@@ -49,7 +51,7 @@ const nothing = new Uint8Array(0);
  */
 export function pageFor(path: string, options: PageOptions = {}): Page | undefined {
   if (!pages.some((page) => path === `/${page}` || path.startsWith(`/${page}/`))) return undefined;
-  const asset = assets.get(path);
+  const asset = path === "/talk/offers.json" ? offers(options) : assets.get(path);
   if (!asset) {
     const body = new TextEncoder().encode("Not Found\n");
     return { status: 404, headers: { ...commonHeaders, "content-type": "text/plain; charset=utf-8" }, body };
@@ -60,7 +62,7 @@ export function pageFor(path: string, options: PageOptions = {}): Page | undefin
     etag: asset.etag,
     // Always asked again, answered 304 when unchanged: a new version shows at once.
     "cache-control": "no-cache",
-    "content-security-policy": contentSecurityPolicy(options.connectTo ?? []),
+    "content-security-policy": contentSecurityPolicy(options),
   };
   if (names(options.ifNoneMatch, asset.etag)) return { status: 304, headers, body: nothing };
   return { status: 200, headers, body: asset.body };
@@ -74,9 +76,15 @@ const commonHeaders: Readonly<Record<string, string>> = {
   "permissions-policy": "microphone=(self), camera=(), geolocation=()",
 };
 
-/** Nothing from elsewhere, nothing inline; sockets to our own origin and to `connectTo` alone. */
-function contentSecurityPolicy(connectTo: readonly string[]): string {
-  const sockets = connectTo.flatMap((address) => {
+/** What this house has for callers, which the page asks before it offers it. */
+function offers({ liveKitUrl }: PageOptions): Asset {
+  return assetOf("application/json", new TextEncoder().encode(JSON.stringify({ rooms: liveKitUrl !== undefined })));
+}
+
+/** Nothing from elsewhere, nothing inline; sockets to our own origin, `connectTo` and LiveKit alone. */
+function contentSecurityPolicy({ connectTo = [], liveKitUrl }: PageOptions): string {
+  const addresses = liveKitUrl === undefined ? connectTo : [...connectTo, liveKitUrl.replace(/^ws/, "http")];
+  const sockets = addresses.flatMap((address) => {
     const { protocol, host } = new URL(address);
     return [`${protocol}//${host}`, `${protocol === "https:" ? "wss" : "ws"}://${host}`];
   });

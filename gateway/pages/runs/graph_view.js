@@ -116,7 +116,7 @@ export class GraphView {
   }
 
   #line({ from, to, handle = "default" }, a, b, isDown) {
-    const group = svg("g", { class: "line", "data-is": "idle", "aria-hidden": "true" });
+    const group = svg("g", { class: "edge", "data-is": "idle", "aria-hidden": "true" });
     const [x1, y1, x2, y2] = isDown
       ? [a.x, a.y + radius + 3, b.x, b.y - radius - 3]
       : [a.x + radius + 3, a.y, b.x - radius - 3, b.y];

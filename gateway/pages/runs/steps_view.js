@@ -75,7 +75,7 @@ export class StepsView {
       element(
         "div",
         { class: "step-head" },
-        element("h3", {}, name),
+        element("h2", {}, name),
         element("span", { class: "kind" }, kinds[kind]?.name ?? kind),
         step.state,
         step.time,
@@ -190,7 +190,7 @@ function showRaw(step, node) {
     element("summary", {}, "In and out", ...(handle ? [element("span", { class: "way-taken" }, `→ ${handle}`)] : [])),
     ...parts
       .filter(([name]) => name !== "Handle")
-      .flatMap(([name, value]) => [element("h4", {}, name), element("pre", {}, textOf(value))]),
+      .flatMap(([name, value]) => [element("h3", {}, name), element("pre", {}, textOf(value))]),
   );
 }
 

@@ -29,7 +29,7 @@ export class EventLog {
           element("span", { class: "at" }, (atMs / 1000).toFixed(2)),
           element(
             "span",
-            { class: "arrow", "aria-label": direction === "in" ? "received" : "sent" },
+            { class: "arrow", role: "img", "aria-label": direction === "in" ? "received" : "sent" },
             direction === "in" ? "↓" : "↑",
           ),
           element("span", { class: "kind" }, type),

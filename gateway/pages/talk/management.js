@@ -5,7 +5,9 @@ const tokenKey = "frontdesk.token";
 /** An answer that is not a success: `status`, `code` and the details by field. */
 export class ManagementError extends Error {
   constructor(status, error) {
-    const details = Object.entries(error?.details ?? {}).map(([field, message]) => `${field}: ${message}`);
+    // Of a 503 they are for who runs the house, not for who calls.
+    const shown = status === 503 ? {} : (error?.details ?? {});
+    const details = Object.entries(shown).map(([field, message]) => `${field}: ${message}`);
     super([error?.message ?? `The server answered ${status}`, ...details].join(" · "));
     this.status = status;
     this.code = error?.code;
@@ -34,6 +36,11 @@ export async function redeemSignInLink(code) {
 
 export async function listAgents() {
   return (await request("GET", "/v1/agents/voice/agents?page_size=100&sort=name")).data;
+}
+
+/** What this house has: `{rooms}` tells whether calls can be made in LiveKit rooms. @throws {ManagementError} */
+export function listOffers() {
+  return request("GET", "/talk/offers.json");
 }
 
 /** Reserves a call: the answer's `websocket_url` works once, for two minutes. */

@@ -7,6 +7,7 @@ import {
   forgetToken,
   keepToken,
   listAgents,
+  listOffers,
   openRoom,
   redeemSignInLink,
   reserveCall,
@@ -86,9 +87,11 @@ async function begin() {
 
 async function enterDesk() {
   try {
-    const list = await listAgents();
+    const [list, { rooms }] = await Promise.all([listAgents(), listOffers()]);
     agents.clear();
     for (const agent of list) agents.set(agent.id, agent);
+    byId("call-over").hidden = !rooms;
+    byId("no-rooms").hidden = rooms;
   } catch (error) {
     if (error.status === 401) forgetToken();
     show("sign-in");
@@ -218,7 +221,11 @@ async function socketCall(line) {
 }
 
 async function roomCall(line) {
-  const session = await openRoom(picked.id, { metadata: { client: "talk page" } });
+  const session = await openRoom(picked.id, { metadata: { client: "talk page" } }).catch((error) => {
+    throw error.status === 503 && error.code === "unavailable"
+      ? new Error("The rooms do not answer at the moment. Call over a WebSocket instead.", { cause: error })
+      : error;
+  });
   const call = new RoomCall(session, listenerFor(line), (track) => line.player?.attach(track));
   call.speakWith(line.microphone?.track);
   return call;
