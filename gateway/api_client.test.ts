@@ -3,8 +3,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { audioFormatFor } from "#contracts/audio_format.ts";
-import { completeConfig } from "#contracts/voice_agent.ts";
 import { ApiUnavailableError, type CallsApi, createApiClient } from "./api_client.ts";
+import { callConfig } from "./gateway_fixture.ts";
 
 const callId = "11111111-1111-4111-8111-111111111111";
 const reserved = {
@@ -18,7 +18,7 @@ const opened = {
   call_id: callId,
   agent_id: "a",
   organization_id: "o",
-  config: completeConfig({}),
+  config: callConfig(),
   input_format: audioFormatFor(),
   output_format: audioFormatFor({ encoding: "mulaw" }),
   client_buffer_ms: 400,

@@ -15,7 +15,7 @@ import { createMemoryBus } from "#bus/memory_bus.ts";
 import { type AudioFormat, audioFormatFor } from "#contracts/audio_format.ts";
 import type { CallEnd } from "#contracts/call_record.ts";
 import type { CloseCallRequest, HeartbeatRequest, OpenedCall, ReservedCall } from "#contracts/internal_calls.ts";
-import { type CallConfig, completeConfig } from "#contracts/voice_agent.ts";
+import { type CallConfig, completeConfig, type VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import type { EndReason, SentMessage, Usage } from "#contracts/voice_protocol.ts";
 import type { MediaHost, MediaSession, SessionCommand, SessionSink, SessionSpec } from "#media/media_session.ts";
 import { ApiUnavailableError, type CallsApi, type OpenResult } from "./api_client.ts";
@@ -34,6 +34,11 @@ export const noUsage: Usage = {
 
 export const silentLog = { info() {}, warn() {}, error() {} };
 
+/** What the api makes of an agent's configuration. */
+export function callConfig(config: VoiceAgentConfig = {}): CallConfig {
+  return completeConfig(config, { stt: "scripted", llm: "rules", tts: "flite" });
+}
+
 /** The api's side of the seam, in maps. */
 export class FakeApi implements CallsApi {
   readonly calls = new Map<string, ReservedCall>();
@@ -41,7 +46,7 @@ export class FakeApi implements CallsApi {
   readonly heartbeats: HeartbeatRequest[] = [];
   readonly formats = new Map<string, { input: AudioFormat; output: AudioFormat }>();
   /** What every opened call runs on. */
-  config: CallConfig = completeConfig({});
+  config: CallConfig = callConfig();
   opens = 0;
   isDown = false;
   archived = new Set<string>();

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { completeConfig } from "#contracts/voice_agent.ts";
 import type { MediaHost } from "#media/media_session.ts";
 import { startWorkerPool } from "#media/worker_pool.ts";
-import { CallClient, FakeApi, startTestGateway } from "./gateway_fixture.ts";
+import { CallClient, callConfig, FakeApi, startTestGateway } from "./gateway_fixture.ts";
 
 const sentence = "Breakfast is served from seven to ten in the winter garden, and on Sundays until eleven.";
 const bytesPerMs = 32;
@@ -18,7 +17,7 @@ for (const transport of ["uws", "ws"] as const) {
 
     it("goes on after two seconds without a link: no event lost or doubled, no speech repeated", async () => {
       const api = new FakeApi();
-      api.config = completeConfig({
+      api.config = callConfig({
         welcome_message: sentence,
         llm: { provider: "scripted", options: { replies: ["Yes."] } },
         tts: { provider: "scripted", options: { ms_per_char: 30 } },

@@ -2,8 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { createEncoder } from "#media/audio/encoder.ts";
 import { createResampler } from "#media/audio/resampler.ts";
-import { closeFlite } from "#media/providers/flite.ts";
-import { createTts } from "#media/providers/registry.ts";
+import { loadStages } from "#providers/stages.ts";
 import { type CallerSpeech, callerSpeech, loopSamples, speechPlan } from "./caller_speech.ts";
 import { type CallsOptions, callsOptions } from "./calls_options.ts";
 import { callsJson, callsText, ratioText } from "./calls_report.ts";
@@ -82,7 +81,8 @@ async function loadOwn(options: CallsOptions, title: string, load: Load): Promis
 export async function prepareSpeech(options: CallsOptions): Promise<CallerSpeech> {
   progress("making speech");
   const { format } = options;
-  const tts = createTts({ provider: "flite", language: "en", options: {} });
+  const stages = await loadStages();
+  const tts = stages.tts({ provider: "flite", language: "en", options: {} });
   const parts: Int16Array[] = [];
   let sampleRateHz = 0;
   for await (const pcm of tts.speak(sentence, { turnIndex: 0, first: true }, AbortSignal.timeout(30_000))) {
@@ -90,7 +90,7 @@ export async function prepareSpeech(options: CallsOptions): Promise<CallerSpeech
     sampleRateHz = pcm.sampleRateHz;
   }
   tts.close();
-  await closeFlite();
+  await stages.shutDown();
   const spoken = Int16Array.from(parts.flatMap((part) => [...part]));
   const resampler = createResampler(sampleRateHz, format.sample_rate);
   const loop = loopSamples(resampler.process(spoken).slice(), format.sample_rate, speechPlan);

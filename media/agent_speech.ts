@@ -7,13 +7,13 @@
 import type { AudioFormat } from "#contracts/audio_format.ts";
 import { frameMsFor } from "#contracts/audio_format.ts";
 import type { ServerMessageOf } from "#contracts/voice_protocol.ts";
+import type { Pcm } from "#providers/provider.ts";
 import type { Encoder } from "./audio/encoder.ts";
 import type { CallLog } from "./call_log.ts";
 import type { SessionMessage, SessionSink } from "./media_session.ts";
 import { OutputRate } from "./output_rate.ts";
 import type { AnswerHooks } from "./pipeline.ts";
 import { type Cut, Playout } from "./playout.ts";
-import type { Pcm } from "./providers/provider.ts";
 import { SpokenItem } from "./spoken_item.ts";
 import { type TurnTiming, tenths } from "./turn_timing.ts";
 import type { ClearReason } from "./turns.ts";

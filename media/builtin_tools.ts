@@ -1,8 +1,8 @@
 /** Tools that need nothing but the session itself. */
 import type { CallConfig } from "#contracts/voice_agent.ts";
+import type { ToolSpec } from "#providers/provider.ts";
 import type { SessionMessage } from "./media_session.ts";
 import type { ToolCall, ToolOutcome } from "./pipeline.ts";
-import type { ToolSpec } from "./providers/provider.ts";
 
 const endCall: ToolSpec = {
   name: "end_call",

@@ -1,8 +1,8 @@
 /** What a call has said and used so far: the model's history, the record's items and turns, the usage. */
 import type { TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
 import type { Usage } from "#contracts/voice_protocol.ts";
+import type { HistoryItem } from "#providers/provider.ts";
 import type { SessionSink } from "./media_session.ts";
-import type { HistoryItem } from "./providers/provider.ts";
 
 /** Older things said are forgotten by the model. */
 export const historyItemsMax = 200;

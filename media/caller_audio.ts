@@ -3,10 +3,10 @@
  * and keeps the utterance in the making with the 300 ms before its onset, at the input's own rate.
  */
 import type { AudioFormat } from "#contracts/audio_format.ts";
+import type { Pcm } from "#providers/provider.ts";
 import type { Decoder } from "./audio/decoder.ts";
 import { createResampler, type Resampler } from "./audio/resampler.ts";
 import { createSilenceFiller, type SilenceFiller } from "./audio/silence_filler.ts";
-import type { Pcm } from "./providers/provider.ts";
 import { createSpeechDetector, type SpeechDetector, speechPrefixMs } from "./vad/speech_detector.ts";
 import { createVad, type Vad, type VadEngine } from "./vad/vad.ts";
 

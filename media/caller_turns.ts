@@ -1,8 +1,9 @@
 /** The caller's words: recognition of what was spoken, and the transcript of it and of what was typed. */
+
+import type { Pcm, SpeechToText } from "#providers/provider.ts";
 import type { CallLog } from "./call_log.ts";
 import type { SessionMessage } from "./media_session.ts";
 import { recognize } from "./pipeline.ts";
-import type { Pcm, SpeechToText } from "./providers/provider.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { TurnTiming, tenths } from "./turn_timing.ts";
 import type { TurnEvent } from "./turns.ts";

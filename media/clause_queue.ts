@@ -1,5 +1,5 @@
 /** A bounded queue between the model and text to speech. Policy when full: `put` waits, so the model is pulled no further. */
-import type { Pcm } from "./providers/provider.ts";
+import type { Pcm } from "#providers/provider.ts";
 
 /** Something to be said in one go: text, or audio with its text. */
 export interface Clause {

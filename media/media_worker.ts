@@ -1,8 +1,8 @@
 /** A media thread: runs the sessions that `worker_pool.ts` places here, in batches both ways. */
 import { parentPort, workerData } from "node:worker_threads";
+import { loadStages } from "#providers/stages.ts";
 import { type Batch, BatchWriter, readBatch } from "./batch.ts";
 import type { MediaSession, SessionSink } from "./media_session.ts";
-import { createLlm, createStt, createTts, warmUp } from "./providers/registry.ts";
 import { createScheduler } from "./scheduler.ts";
 import { createSession, type SessionDeps } from "./session.ts";
 import {
@@ -20,9 +20,10 @@ if (!parentPort) throw new Error("Cannot run media_worker.ts by itself: it is st
 const port = parentPort;
 const { vad } = workerData as ThreadSettings;
 const scheduler = createScheduler();
+const stages = await loadStages();
 const deps: SessionDeps = {
   scheduler,
-  stages: { stt: createStt, llm: createLlm, tts: createTts },
+  stages,
   vad,
   onFault(callId, cause) {
     const fault: FromThreadObjects["fault"] = { callId, cause: cause instanceof Error ? cause : String(cause) };
@@ -141,5 +142,5 @@ port.on("message", (message: Batch | typeof closeThread) => {
   flushSoon();
 });
 
-await warmUp();
+await stages.warmUp();
 port.postMessage(threadReady);

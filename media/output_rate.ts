@@ -1,6 +1,7 @@
 /** Speech at the rate of its provider, brought to the rate of the call's output. */
+
+import type { Pcm } from "#providers/provider.ts";
 import { createResampler, type Resampler } from "./audio/resampler.ts";
-import type { Pcm } from "./providers/provider.ts";
 
 export class OutputRate {
   readonly #toHz: number;

@@ -4,8 +4,7 @@
  * Whatever fails or hangs is reported with its stage, and the call goes on.
  */
 import type { ModelSettings } from "#contracts/voice_agent.ts";
-import { type Clause, ClauseQueue } from "./clause_queue.ts";
-import { createClauseSplitter } from "./providers/clauses.ts";
+import { createClauseSplitter } from "#providers/clauses.ts";
 import type {
   HistoryItem,
   LanguageModel,
@@ -17,7 +16,8 @@ import type {
   TextToSpeech,
   ToolSpec,
   Utterance,
-} from "./providers/provider.ts";
+} from "#providers/provider.ts";
+import { type Clause, ClauseQueue } from "./clause_queue.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /** A stage that gives no sign for this long has failed. */
@@ -41,7 +41,7 @@ export interface Stages {
   tts: TextToSpeech;
 }
 
-/** Providers by settings: `providers/registry.ts`, or a test's own. */
+/** Stages by settings: the loaded ones of `#providers/stages.ts`, or a test's own. */
 export interface StageFactories {
   stt(settings: ModelSettings): SpeechToText;
   llm(settings: ModelSettings): LanguageModel;

@@ -5,6 +5,7 @@
 import type { CallConfig } from "#contracts/voice_agent.ts";
 import type { EndReason, ServerMessageOf } from "#contracts/voice_protocol.ts";
 import { voiceLimits } from "#contracts/voice_protocol.ts";
+import { ProviderError } from "#providers/provider.ts";
 import { AgentSpeech } from "./agent_speech.ts";
 import { type CodecPair, openCodecPair } from "./audio/codec_pair.ts";
 import { runTool, toolsFor } from "./builtin_tools.ts";
@@ -28,7 +29,6 @@ import {
   StageTimeoutError,
   say,
 } from "./pipeline.ts";
-import { ProviderError } from "./providers/provider.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { type TurnTiming, tenths } from "./turn_timing.ts";
 import {

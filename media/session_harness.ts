@@ -6,9 +6,10 @@ import { type AudioFormat, audioFormatFor } from "#contracts/audio_format.ts";
 import type { CallEnd, CallProgress } from "#contracts/call_record.ts";
 import { type CallConfig, completeConfig, type VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import type { Usage } from "#contracts/voice_protocol.ts";
+import { defaultProviders } from "#providers/catalogue.ts";
+import { loadStages } from "#providers/stages.ts";
 import { createEncoder, type Encoder } from "./audio/encoder.ts";
 import type { MediaSession, SessionCommand, SessionMessage, SessionMessageType } from "./media_session.ts";
-import { createLlm, createStt, createTts } from "./providers/registry.ts";
 import { createLocalMediaHost } from "./session.ts";
 import type { VadEngine } from "./vad/vad.ts";
 import { VirtualClock } from "./virtual_clock.ts";
@@ -30,6 +31,8 @@ export interface HarnessOptions {
   echoesMarks?: boolean;
   initialMessages?: readonly { role: "user" | "agent"; text: string }[];
 }
+
+const stages = await loadStages();
 
 /** The caller sends 20 ms frames, as a client does. */
 const frameMs = 20;
@@ -58,9 +61,9 @@ export class SessionHarness {
     const host = createLocalMediaHost({
       scheduler: this.clock,
       stages: {
-        stt: (settings) => createStt(settings, this.clock),
-        llm: (settings) => createLlm(settings, this.clock),
-        tts: (settings) => createTts(settings, this.clock),
+        stt: (settings) => stages.stt(settings, this.clock),
+        llm: (settings) => stages.llm(settings, this.clock),
+        tts: (settings) => stages.tts(settings, this.clock),
       },
       vad: options.vad ?? "energy",
       onFault: (_callId, cause) => {
@@ -70,7 +73,7 @@ export class SessionHarness {
     this.session = host.open(
       {
         callId: "00000000-0000-4000-8000-000000000001",
-        config: { ...completeConfig(options.config ?? {}), ...options.complete },
+        config: { ...completeConfig(options.config ?? {}, defaultProviders), ...options.complete },
         inputFormat,
         outputFormat: options.outputFormat ?? inputFormat,
         clientBufferMs: options.clientBufferMs ?? 400,

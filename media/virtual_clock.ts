@@ -1,5 +1,5 @@
 /** A clock that tests own: beats, deadlines and sleeps happen when it is moved, in order, and nothing else takes time. */
-import type { WaitDeps } from "./providers/provider.ts";
+import type { WaitDeps } from "#providers/provider.ts";
 import { BeatList, beatMs, type Scheduler } from "./scheduler.ts";
 
 export class VirtualClock implements Scheduler, WaitDeps {

@@ -5,6 +5,7 @@ import { type AudioFormat, audioFormatFor } from "#contracts/audio_format.ts";
 import type { CallEnd } from "#contracts/call_record.ts";
 import { completeConfig, type VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import type { Usage } from "#contracts/voice_protocol.ts";
+import { defaultProviders } from "#providers/catalogue.ts";
 import { MediaFullError, type MediaHost, nowMs, type SessionMessage, type SessionSpec } from "./media_session.ts";
 import { opusInstancesFor, startWorkerPool } from "./worker_pool.ts";
 
@@ -17,7 +18,7 @@ const config: VoiceAgentConfig = {
 function specOf(format: AudioFormat = audioFormatFor()): SessionSpec {
   return {
     callId: "00000000-0000-4000-8000-000000000001",
-    config: completeConfig(config),
+    config: completeConfig(config, defaultProviders),
     inputFormat: format,
     outputFormat: format,
     clientBufferMs: 400,

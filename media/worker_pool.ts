@@ -5,6 +5,7 @@
  */
 import type { Worker } from "node:worker_threads";
 import type { Usage } from "#contracts/voice_protocol.ts";
+import { startTypescriptWorker } from "#providers/typescript_worker.ts";
 import { opusInstancesMax } from "./audio/opus_codec.ts";
 import { type Batch, BatchWriter, readBatch } from "./batch.ts";
 import {
@@ -15,7 +16,6 @@ import {
   type SessionSink,
   type SessionSpec,
 } from "./media_session.ts";
-import { startTypescriptWorker } from "./providers/typescript_worker.ts";
 import {
   closeThread,
   type FromThreadObjects,

@@ -16,20 +16,22 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const allowed: Readonly<Record<string, readonly string[]>> = {
   "api/bus": [],
   "api/outbound": [],
+  "api/providers": ["outbound"],
   "api/http": [],
   "api/store": [],
   "api/identity": ["bus", "outbound", "http", "store"],
-  "api/runs": ["bus", "outbound", "http", "store", "identity"],
-  "api/platform": ["bus", "outbound", "http", "store", "identity", "runs"],
+  "api/runs": ["bus", "outbound", "providers", "http", "store", "identity"],
+  "api/platform": ["bus", "outbound", "providers", "http", "store", "identity", "runs"],
   "api/tax": ["bus", "outbound", "http", "store", "identity"],
-  media: ["outbound"],
+  media: ["outbound", "providers"],
   gateway: ["bus", "media"],
-  loadtest: ["media"],
+  loadtest: ["media", "providers"],
   examples: ["media"],
 };
 const rooms = [
   "bus",
   "outbound",
+  "providers",
   "http",
   "store",
   "identity",
@@ -62,6 +64,28 @@ describe("the borders between rooms", () => {
     const forbidden = ["node:fs", "hono", "#bus/bus.ts", "../bus/bus.ts"];
     const path = "api/contracts/probe.ts";
     assert.deepEqual(judge(new Map([[path, [...forbidden, "./errors.ts", "@sinclair/typebox"]]])).get(path), forbidden);
+  });
+
+  it("let a vendor's twin import contracts alone, by lint", () => {
+    const forbidden = ["./llm.ts", "../waiting.ts", "#outbound/guarded_http.ts", "#providers/waiting.ts"];
+    const path = "api/providers/openai/twin.ts";
+    const fine = ["#contracts/vendor_twin.ts", "node:http", "ws"];
+    assert.deepEqual(
+      judge(new Map([[path, [...forbidden, ...fine]]]))
+        .get(path)
+        ?.sort(),
+      [...forbidden].sort(),
+    );
+  });
+
+  it("let twins into tests and the load tool alone", () => {
+    const users = sources.filter(({ specifiers }) => specifiers.some((specifier) => specifier.endsWith("/twin.ts")));
+    assert.deepEqual(
+      users
+        .map(({ path }) => path)
+        .filter((path) => !path.endsWith(".test.ts") && !path.startsWith("test/") && !path.startsWith("loadtest/")),
+      [],
+    );
   });
 
   it("are crossed by package subpaths, never by a relative path", () => {

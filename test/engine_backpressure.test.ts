@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { RunEvent } from "#contracts/run_event.ts";
-import type { LanguageModel } from "#outbound/models/language_model.ts";
+import type { LanguageModel } from "#providers/language_model.ts";
 import { openSql, type Sql } from "#store/sql.ts";
 import { answering, eventually } from "./app_client.ts";
 import { CutLink } from "./cut_link.ts";

@@ -4,7 +4,7 @@
  */
 import { silentLogger } from "#http/logger.ts";
 import { createGuardedHttp } from "#outbound/guarded_http.ts";
-import type { LanguageModel } from "#outbound/models/language_model.ts";
+import type { LanguageModel } from "#providers/language_model.ts";
 import type { NodeDeps } from "#runs/engine/node_kind.ts";
 import { type RunEngine, startRunEngine } from "#runs/engine/run_engine.ts";
 import { executeRunTask } from "#runs/run_queue.ts";

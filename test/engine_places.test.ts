@@ -1,7 +1,7 @@
 /** Runs of a full app, and of a session, over several workers: nobody waits for a sweep. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { LanguageModel } from "#outbound/models/language_model.ts";
+import type { LanguageModel } from "#providers/language_model.ts";
 import { answering, approving, eventually } from "./app_client.ts";
 import { type EngineHarness, openEngineHarness } from "./engine_harness.ts";
 

@@ -6,11 +6,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { oneOf } from "./one_of.ts";
 
-/** The registry of providers that are built; a vendor joins the enum when its code exists. */
-export const sttProviders = ["echo", "scripted"] as const;
-export const llmProviders = ["rules", "echo", "scripted"] as const;
-export const ttsProviders = ["flite", "echo", "scripted"] as const;
-export const fliteVoices = ["slt", "kal16", "rms", "awb"] as const;
+/** The stages of a voice pipeline: speech to text, language model, text to speech. */
+export const modelStages = ["stt", "llm", "tts"] as const;
+export type ModelStage = (typeof modelStages)[number];
 
 const closed = { additionalProperties: false } as const;
 
@@ -26,8 +24,8 @@ const phoneNumber = Type.String({
   description: "E.164 or a sip: address",
 });
 
-/** Options are the provider's own; the built-in ones are checked by `media/providers`. */
-const modelSettings = <const T extends readonly string[]>(providers: T) =>
+/** Options are the provider's own: it checks them itself. */
+const modelSettings = (providers: readonly string[]) =>
   Type.Object(
     {
       provider: Type.Optional(oneOf(providers)),
@@ -126,28 +124,32 @@ const Advanced = Type.Object(
   closed,
 );
 
-/** The `config` of a voice agent as customers write it. Unknown fields are refused. */
-export const VoiceAgentConfig = Type.Object(
-  {
-    name: Type.Optional(text(200)),
-    instructions: Type.Optional(text(100_000)),
-    welcome_message: Type.Optional(text(4000)),
-    mode: Type.Optional(oneOf(["pipeline", "realtime"])),
-    stt: Type.Optional(modelSettings(sttProviders)),
-    llm: Type.Optional(modelSettings(llmProviders)),
-    tts: Type.Optional(modelSettings(ttsProviders)),
-    realtime: Type.Optional(modelSettings([])),
-    tools: Type.Optional(Type.Array(HttpTool, { maxItems: 64 })),
-    client_tools: Type.Optional(Type.Array(ClientTool, { maxItems: 64 })),
-    mcp_servers: Type.Optional(Type.Array(McpServer, { maxItems: 16 })),
-    transfer: Type.Optional(Transfer),
-    end_call_enabled: Type.Optional(Type.Boolean({ default: false })),
-    recording_enabled: Type.Optional(Type.Boolean({ default: false })),
-    advanced: Type.Optional(Advanced),
-  },
-  closed,
-);
-export type VoiceAgentConfig = Static<typeof VoiceAgentConfig>;
+/**
+ * The `config` of a voice agent as customers write it. Unknown fields are refused.
+ * @param providers names that the settings of each stage may have
+ */
+export const voiceAgentConfig = (providers: Readonly<Record<ModelStage, readonly string[]>>) =>
+  Type.Object(
+    {
+      name: Type.Optional(text(200)),
+      instructions: Type.Optional(text(100_000)),
+      welcome_message: Type.Optional(text(4000)),
+      mode: Type.Optional(oneOf(["pipeline", "realtime"])),
+      stt: Type.Optional(modelSettings(providers.stt)),
+      llm: Type.Optional(modelSettings(providers.llm)),
+      tts: Type.Optional(modelSettings(providers.tts)),
+      realtime: Type.Optional(modelSettings([])),
+      tools: Type.Optional(Type.Array(HttpTool, { maxItems: 64 })),
+      client_tools: Type.Optional(Type.Array(ClientTool, { maxItems: 64 })),
+      mcp_servers: Type.Optional(Type.Array(McpServer, { maxItems: 16 })),
+      transfer: Type.Optional(Transfer),
+      end_call_enabled: Type.Optional(Type.Boolean({ default: false })),
+      recording_enabled: Type.Optional(Type.Boolean({ default: false })),
+      advanced: Type.Optional(Advanced),
+    },
+    closed,
+  );
+export type VoiceAgentConfig = Static<ReturnType<typeof voiceAgentConfig>>;
 
 export const voiceAgentStatuses = ["draft", "deploying", "deployed", "failed", "archived"] as const;
 
@@ -200,15 +202,18 @@ function settingsFor(
 /** How long silence lasts before a turn is taken, where `eos_silence_ms` does not say so itself. */
 const eosSilenceMsFor = { auto: 500, low: 800, medium: 500, high: 300 } as const;
 
-/** `config` with every default of the field table filled in. Pure; expects a validated config. */
-export function completeConfig(config: VoiceAgentConfig): CallConfig {
+/**
+ * `config` with every default of the field table filled in. Pure; expects a validated config.
+ * @param defaults what settings mean that name no provider
+ */
+export function completeConfig(config: VoiceAgentConfig, defaults: Readonly<Record<ModelStage, string>>): CallConfig {
   const advanced = config.advanced ?? {};
   return {
     instructions: config.instructions ?? "",
     welcome_message: config.welcome_message ?? "",
-    ...(config.stt && { stt: settingsFor(config.stt, "scripted") }),
-    llm: settingsFor(config.llm ?? {}, "rules"),
-    tts: settingsFor(config.tts ?? {}, "flite"),
+    ...(config.stt && { stt: settingsFor(config.stt, defaults.stt) }),
+    llm: settingsFor(config.llm ?? {}, defaults.llm),
+    tts: settingsFor(config.tts ?? {}, defaults.tts),
     end_call_enabled: config.end_call_enabled ?? false,
     advanced: {
       max_call_duration_s: advanced.max_call_duration_s ?? 1800,

@@ -143,7 +143,7 @@ export const nodeConfigs = {
   llm: Type.Object(
     {
       connection_id: optional(Type.String({ format: "uuid" })),
-      /** A vendor's model, or without a connection one of the built-in `echo`, `scripted`, `rules`. */
+      /** A vendor's model, or without a connection a built-in one. */
       model: text(200, 1),
       messages: Type.Array(
         Type.Object({ role: oneOf(["system", "user", "assistant"]), template: text(100_000) }, closed),

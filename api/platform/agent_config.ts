@@ -3,12 +3,20 @@
  * configuration comes out of the agent's, the reservation's overrides and its variables. Pure.
  */
 import type { ErrorDetails } from "#contracts/errors.ts";
-import { type CallConfig, completeConfig, VoiceAgentConfig } from "#contracts/voice_agent.ts";
+import {
+  type CallConfig,
+  completeConfig,
+  modelStages,
+  type VoiceAgentConfig,
+  voiceAgentConfig,
+} from "#contracts/voice_agent.ts";
 import { validatorFor } from "#http/validation.ts";
-import { checkModelSettings } from "#outbound/models/check_settings.ts";
+import { callProviderNames, defaultProviders } from "#providers/catalogue.ts";
+import { checkModelSettings } from "#providers/check_settings.ts";
 
-const stages = ["stt", "llm", "tts"] as const;
-const validator = validatorFor(VoiceAgentConfig);
+/** The schema of a configuration, with the providers of the catalogue. */
+export const agentConfigSchema = voiceAgentConfig(callProviderNames);
+const validator = validatorFor(agentConfigSchema);
 
 /** Problems of a configuration by field path below `under`, or undefined when it may be saved. */
 export function configProblems(config: unknown, under: string): ErrorDetails | undefined {
@@ -23,7 +31,7 @@ function ruleProblems(config: VoiceAgentConfig, under: string): ErrorDetails | u
   if (idleTimeoutS !== undefined && idleTimeoutS > 0 && idleTimeoutS < 5) {
     problems.set(`${under}.advanced.idle_timeout_s`, "Expected 0 (off) or 5 to 3600");
   }
-  for (const stage of stages) {
+  for (const stage of modelStages) {
     const settings = config[stage];
     if (!settings) continue;
     for (const { path, message } of checkModelSettings(stage, settings)) problems.set(`${under}.${path}`, message);
@@ -75,9 +83,10 @@ export function mergeOverrides(config: VoiceAgentConfig, overrides: VoiceAgentCo
   const merged: VoiceAgentConfig = { ...config, ...overrides };
   if (overrides.advanced) merged.advanced = { ...config.advanced, ...overrides.advanced };
   if (overrides.transfer) merged.transfer = { ...config.transfer, ...overrides.transfer };
-  if (overrides.stt) merged.stt = mergeSettings(config.stt, overrides.stt, "scripted");
-  if (overrides.llm) merged.llm = mergeSettings(config.llm, overrides.llm, "rules");
-  if (overrides.tts) merged.tts = mergeSettings(config.tts, overrides.tts, "flite");
+  for (const stage of modelStages) {
+    const over = overrides[stage];
+    if (over) merged[stage] = mergeSettings(config[stage], over, defaultProviders[stage]);
+  }
   return merged;
 }
 
@@ -101,7 +110,7 @@ export function fillVariables(text: string, variables: Variables): string {
 
 /** What a call runs on: the agent's configuration, overrides merged, defaults and variables filled in. */
 export function callConfigFor(config: VoiceAgentConfig, overrides: VoiceAgentConfig, variables: Variables): CallConfig {
-  const complete = completeConfig(mergeOverrides(config, overrides));
+  const complete = completeConfig(mergeOverrides(config, overrides), defaultProviders);
   return {
     ...complete,
     instructions: fillVariables(complete.instructions, variables),

@@ -5,14 +5,14 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError, type ErrorDetails } from "#contracts/errors.ts";
 import { roomAudio, roomLimits, roomNameFor } from "#contracts/room_call.ts";
-import { VoiceAgentConfig } from "#contracts/voice_agent.ts";
+import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import { type Route, route } from "#http/route.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
 import { type Caller, visibleProjects } from "#identity/caller.ts";
 import { requireProjectFor } from "#identity/projects.ts";
 import type { LiveKit } from "#outbound/livekit.ts";
 import type { AnySql } from "#store/sql.ts";
-import { configProblems } from "./agent_config.ts";
+import { agentConfigSchema, configProblems } from "./agent_config.ts";
 import { additionProblems, type CallAdditions, callAdditions, findCallableAgent, insertCall } from "./new_calls.ts";
 import type { SeatRequests } from "./seat_requests.ts";
 
@@ -31,7 +31,7 @@ const SessionRequest = Type.Object(
     agent_name: Type.Optional(agentName),
     agent_id: Type.Optional(Type.String({ format: "uuid", description: "An agent, as at its own rooms endpoint" })),
     // Checked by `configProblems`, whose messages know the providers; described by the schema.
-    config: Type.Optional(Type.Unsafe<unknown>(VoiceAgentConfig)),
+    config: Type.Optional(Type.Unsafe<unknown>(agentConfigSchema)),
     project_id: Type.Optional(
       Type.String({ format: "uuid", description: "With `config`: where the record goes; default the oldest project" }),
     ),

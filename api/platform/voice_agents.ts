@@ -5,7 +5,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
 import { oneOf } from "#contracts/one_of.ts";
-import { VoiceAgentConfig, voiceAgentStatuses } from "#contracts/voice_agent.ts";
+import { type VoiceAgentConfig, voiceAgentStatuses } from "#contracts/voice_agent.ts";
 import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
@@ -13,7 +13,7 @@ import type { ApiDeps } from "#identity/api_deps.ts";
 import { type Caller, requireProjectAccess, visibleProjects } from "#identity/caller.ts";
 import { requireProjectFor } from "#identity/projects.ts";
 import { type AnySql, json, selectPage } from "#store/sql.ts";
-import { configProblems } from "./agent_config.ts";
+import { agentConfigSchema, configProblems } from "./agent_config.ts";
 
 const VoiceAgent = Type.Object({
   id: Type.String({ format: "uuid" }),
@@ -21,7 +21,7 @@ const VoiceAgent = Type.Object({
   description: Type.String(),
   project_id: Type.String({ format: "uuid" }),
   status: oneOf(voiceAgentStatuses),
-  config: VoiceAgentConfig,
+  config: agentConfigSchema,
   allowed_origins: Type.Array(Type.String()),
   agent_name: nullableText,
   deploy_error: nullableText,
@@ -44,7 +44,7 @@ const allowedOrigins = Type.Array(
   { maxItems: 100, description: "Origins whose pages may connect to a call; none means any" },
 );
 /** Checked by `configProblems`, whose messages know the providers; described by the schema. */
-const config = Type.Unsafe<unknown>(VoiceAgentConfig);
+const config = Type.Unsafe<unknown>(agentConfigSchema);
 
 const NewVoiceAgent = Type.Object(
   {

@@ -12,11 +12,12 @@ import type { ApiDeps } from "#identity/api_deps.ts";
 import { type Caller, requireProjectAccess, visibleProjects } from "#identity/caller.ts";
 import { requireProjectFor } from "#identity/projects.ts";
 import { AddressRefusedError, parsePublicUrl } from "#outbound/address_guard.ts";
+import { connectionKinds } from "#providers/catalogue.ts";
 import type { Encryption } from "#store/encryption.ts";
 import { type AnySql, selectPage } from "#store/sql.ts";
 
-/** `openai`: any endpoint that speaks its API, at `base_url`. `bearer`: tools and MCP servers. */
-export const connectionProviders = ["openai", "bearer"] as const;
+/** Vendors of models, each with its own key and `base_url`, and `bearer`: tools and MCP servers. */
+const connectionProviders = [...connectionKinds, "bearer"];
 
 const uuid = Type.String({ format: "uuid" });
 const Connection = Type.Object({
@@ -171,7 +172,8 @@ export function connectionRoutes(deps: ConnectionDeps): Route[] {
 
 /** The endpoint behind a connection, secret included: for what calls it, never for an answer. */
 export interface OpenedConnection {
-  provider: (typeof connectionProviders)[number];
+  /** One of `connectionProviders`. */
+  provider: string;
   baseUrl: string | undefined;
   secret: string;
 }
@@ -182,9 +184,7 @@ export async function openConnection(
   projectId: string,
   connectionId: string,
 ): Promise<OpenedConnection | undefined> {
-  const [row] = await sql<
-    { provider: OpenedConnection["provider"]; base_url: string | null; secret_encrypted: Buffer }[]
-  >`
+  const [row] = await sql<{ provider: string; base_url: string | null; secret_encrypted: Buffer }[]>`
     select provider, base_url, secret_encrypted from connection where id = ${connectionId} and project_id = ${projectId}`;
   if (!row) return undefined;
   const secret = encryption.open(row.secret_encrypted, connectionId);

@@ -6,7 +6,6 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import Mustache from "mustache";
 import { RE2JS } from "re2js";
 import type { ErrorDetails } from "#contracts/errors.ts";
-import { llmProviders } from "#contracts/voice_agent.ts";
 import {
   defaultHandle,
   errorHandle,
@@ -20,7 +19,8 @@ import {
   type WorkflowNode,
   workflowLimits,
 } from "#contracts/workflow.ts";
-import { checkModelSettings } from "#outbound/models/check_settings.ts";
+import { builtInProviders } from "#providers/catalogue.ts";
+import { checkModelSettings } from "#providers/check_settings.ts";
 import { bodyOf, nodesIn, type PlacedNode } from "./nested_nodes.ts";
 import { isReference, referencedNode, referencedRoot, referenceProblem, referencesIn } from "./references.ts";
 import { ancestorsIn, graphOf, handleOf } from "./workflow_graph.ts";
@@ -176,8 +176,9 @@ function checkConfig(node: WorkflowNode, path: string, report: Report): void {
 
 /** A model without a connection is one of ours. */
 function checkBuiltInModel(model: string, options: Record<string, unknown>, path: string, report: Report): void {
-  if (!(llmProviders as readonly string[]).includes(model)) {
-    report(`${path}.model`, `Expected one of ${llmProviders.join(", ")} without a connection_id`);
+  const names = builtInProviders("llm").map(({ name }) => name);
+  if (!names.includes(model)) {
+    report(`${path}.model`, `Expected one of ${names.join(", ")} without a connection_id`);
     return;
   }
   for (const problem of checkModelSettings("llm", { provider: model, options })) {

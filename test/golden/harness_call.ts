@@ -5,6 +5,7 @@ import { completeConfig } from "#contracts/voice_agent.ts";
 import { type SentMessage, voiceLimits, voiceProtocol } from "#contracts/voice_protocol.ts";
 import type { SessionCommand, SessionMessageType } from "#media/media_session.ts";
 import { SessionHarness } from "#media/session_harness.ts";
+import { defaultProviders } from "#providers/catalogue.ts";
 import { type GoldenCall, type Line, leadCall, type Step } from "./golden_call.ts";
 
 /** Longest call on the virtual clock. */
@@ -69,7 +70,7 @@ function linesOf(
 /** As a gateway sends it. */
 function callStarted(agent: GoldenCall["agent"]): SentMessage {
   const format = audioFormatFor();
-  const { max_call_duration_s, idle_timeout_s } = completeConfig(agent).advanced;
+  const { max_call_duration_s, idle_timeout_s } = completeConfig(agent, defaultProviders).advanced;
   return {
     type: "call_started",
     seq: 1,

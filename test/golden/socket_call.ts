@@ -15,6 +15,7 @@ import { startGateway } from "#gateway/gateway.ts";
 import { FakeApi, silentLog } from "#gateway/gateway_fixture.ts";
 import { voiceSample } from "#media/session_harness.ts";
 import { startWorkerPool } from "#media/worker_pool.ts";
+import { defaultProviders } from "#providers/catalogue.ts";
 import { type CallDriver, type GoldenCall, type Line, leadCall } from "./golden_call.ts";
 
 const frameMs = 20;
@@ -34,7 +35,7 @@ class GoldenApi extends FakeApi {
 
   override async openCall(callId: string): Promise<OpenResult> {
     const result = await super.openCall(callId);
-    if (result.kind === "opened") result.call.config = completeConfig(this.agents.get(callId) ?? {});
+    if (result.kind === "opened") result.call.config = completeConfig(this.agents.get(callId) ?? {}, defaultProviders);
     return result;
   }
 }

@@ -1,7 +1,7 @@
 /** Calls an HTTP tool, the shape that voice agents and workflows share: params go where `in` says. */
 import type { HttpTool } from "#contracts/workflow.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
-import type { ToolSpec } from "#outbound/models/language_model.ts";
+import type { ToolSpec } from "#providers/language_model.ts";
 import { sendForNode } from "./http_answer.ts";
 import { NodeError } from "./node_kind.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { runLimits } from "#contracts/run_event.ts";
 import type { WorkflowDefinition, WorkflowNode } from "#contracts/workflow.ts";
-import type { LanguageModel } from "#outbound/models/language_model.ts";
+import type { LanguageModel } from "#providers/language_model.ts";
 import { NodeError } from "./node_kind.ts";
 import { ask, chain, eventually, hangingModel, input, type LifeOptions, life, model, out } from "./run_life.ts";
 

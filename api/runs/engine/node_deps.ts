@@ -1,14 +1,11 @@
 /** What nodes of one run may reach: models and tools, with the credentials of the run's own project. */
-import type { ModelSettings } from "#contracts/voice_agent.ts";
 import type { NodeConfig, WorkflowDefinition } from "#contracts/workflow.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
 import { connectMcp, McpError } from "#outbound/mcp_client.ts";
-import { createEchoModel } from "#outbound/models/echo_model.ts";
-import type { LanguageModel } from "#outbound/models/language_model.ts";
-import { createOpenAiModel, ModelUnavailableError } from "#outbound/models/openai_model.ts";
-import { ProviderError } from "#outbound/models/provider_error.ts";
-import { createRulesModel } from "#outbound/models/rules_model.ts";
-import { createScriptedModel } from "#outbound/models/scripted_model.ts";
+import { builtInProviders, vendorOf } from "#providers/catalogue.ts";
+import type { LanguageModel } from "#providers/language_model.ts";
+import { ProviderError } from "#providers/provider_error.ts";
+import { openStage } from "#providers/stages.ts";
 import type { Encryption } from "#store/encryption.ts";
 import type { Sql } from "#store/sql.ts";
 import { type OpenedConnection, openConnection } from "../connections.ts";
@@ -21,13 +18,6 @@ export interface NodeWorld {
   encryption: Encryption;
   now(): Date;
 }
-
-const builtInModels: Record<string, (settings: ModelSettings) => LanguageModel> = {
-  echo: createEchoModel,
-  scripted: createScriptedModel,
-  rules: createRulesModel,
-};
-export const builtInModelNames: readonly string[] = Object.keys(builtInModels);
 
 export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
   const { http, now } = world;
@@ -48,16 +38,17 @@ export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
     },
     async openModel(config) {
       if (config.connection_id === undefined) return builtIn(config);
-      const { baseUrl, secret } = await connectionOf(config.connection_id);
-      const model = createOpenAiModel({
-        apiKey: secret,
+      const { provider, baseUrl, secret } = await connectionOf(config.connection_id);
+      const vendor = vendorOf("llm", provider);
+      const settings = {
+        provider: vendor.name,
+        language: "en",
         model: config.model,
-        dispatcher: http.dispatcher,
-        ...(baseUrl !== undefined && { baseUrl }),
         ...(config.temperature !== undefined && { temperature: config.temperature }),
-        ...(config.max_tokens !== undefined && { maxTokens: config.max_tokens }),
-      });
-      return withNodeErrors(model);
+        options: { ...(config.max_tokens !== undefined && { max_tokens: config.max_tokens }) },
+      };
+      const access = { secret, dispatcher: http.dispatcher, ...(baseUrl !== undefined && { baseUrl }) };
+      return withNodeErrors(await openStage("llm", vendor, settings, { access }));
     },
     async callMcpTool({ url, tool, connection_id, headers }, toolArguments, signal) {
       const connection = connection_id === undefined ? undefined : await connectionOf(connection_id);
@@ -83,16 +74,18 @@ export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
   };
 }
 
-function builtIn({ model, options }: NodeConfig<"llm">): LanguageModel {
-  const create = builtInModels[model];
-  if (!create) {
-    const names = builtInModelNames.join(", ");
+async function builtIn({ model, options }: NodeConfig<"llm">): Promise<LanguageModel> {
+  const models = builtInProviders("llm");
+  const provider = models.find(({ name }) => name === model);
+  if (!provider) {
+    const names = models.map(({ name }) => name).join(", ");
     throw new NodeError(
       "unknown_model",
       `Expected a connection_id for ${model}; without one the model is one of ${names}`,
     );
   }
-  return withNodeErrors(create({ provider: model, language: "en", options: options ?? {} }));
+  const settings = { provider: model, language: "en", options: options ?? {} };
+  return withNodeErrors(await openStage("llm", provider, settings));
 }
 
 /** A provider's failure as the node's own. */
@@ -103,8 +96,7 @@ function withNodeErrors(model: LanguageModel): LanguageModel {
         yield* model.reply(request, signal);
       } catch (cause) {
         if (!(cause instanceof ProviderError)) throw cause;
-        const retryable = cause instanceof ModelUnavailableError;
-        throw new NodeError("model_failed", cause.message, { cause, retryable });
+        throw new NodeError("model_failed", cause.message, { cause, retryable: cause.retryable });
       }
     },
     close: () => model.close(),

@@ -6,7 +6,7 @@
 import type { InputRequest, NewRunEvent, RunError, RunUsage } from "#contracts/run_event.ts";
 import type { NodeConfig, NodeKind, SchemaNode, WorkflowDefinition } from "#contracts/workflow.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
-import type { LanguageModel } from "#outbound/models/language_model.ts";
+import type { LanguageModel } from "#providers/language_model.ts";
 import type { Graph } from "../workflow_graph.ts";
 
 /** Facts of the run that references and templates can name. */

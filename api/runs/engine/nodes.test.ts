@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import type { NodeConfig, NodeKind } from "#contracts/workflow.ts";
 import { createGuardedHttp } from "#outbound/guarded_http.ts";
-import type { LanguageModel, LlmRequest } from "#outbound/models/language_model.ts";
+import type { LanguageModel, LlmRequest } from "#providers/language_model.ts";
 import { type NodeContext, type NodeDeps, NodeError, type NodeEvent } from "./node_kind.ts";
 import { executors } from "./node_kinds.ts";
 import { compare } from "./nodes/condition.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { LanguageModel } from "#outbound/models/language_model.ts";
+import type { LanguageModel } from "#providers/language_model.ts";
 import { NodeError } from "./node_kind.ts";
 import { ask, chain, eventually, hangingModel, input, life, model, out } from "./run_life.ts";
 

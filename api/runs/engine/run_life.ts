@@ -5,7 +5,7 @@ import { type NewRunEvent, runEventDataSchemas } from "#contracts/run_event.ts";
 import "#contracts/one_of.ts";
 import type { WorkflowDefinition } from "#contracts/workflow.ts";
 import { createGuardedHttp } from "#outbound/guarded_http.ts";
-import type { LanguageModel } from "#outbound/models/language_model.ts";
+import type { LanguageModel } from "#providers/language_model.ts";
 import { type AppPolicy, appPolicyDefault } from "../app_policy.ts";
 import type { NodeRunRow, RunOutcome } from "../run_rows.ts";
 import type { AskedInput, InputRequestRow } from "./input_answers.ts";

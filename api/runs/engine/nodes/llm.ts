@@ -4,7 +4,7 @@
  */
 import type { RunUsage } from "#contracts/run_event.ts";
 import { defaultHandle, type SchemaNode } from "#contracts/workflow.ts";
-import type { HistoryItem, LanguageModel, LlmChunk, LlmRequest } from "#outbound/models/language_model.ts";
+import type { HistoryItem, LanguageModel, LlmChunk, LlmRequest } from "#providers/language_model.ts";
 import { compileSchemaNode, jsonSchemaOf } from "../../schema_node.ts";
 import { callHttpTool, toolSpecOf } from "../http_tool.ts";
 import { type ExecuteNode, type NodeContext, NodeError } from "../node_kind.ts";

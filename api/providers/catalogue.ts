@@ -1,0 +1,40 @@
+/** All providers that are built: a new vendor is a folder beside this file and two words here. */
+import type { ModelStage } from "#contracts/voice_agent.ts";
+import { echo } from "./echo/provider.ts";
+import { flite } from "./flite/provider.ts";
+import { openai } from "./openai/provider.ts";
+import type { Provider } from "./provider.ts";
+import { rules } from "./rules/provider.ts";
+import { scripted } from "./scripted/provider.ts";
+
+/** In the order in which documents and error messages name them. */
+export const catalogue: readonly Provider[] = [rules, flite, echo, scripted, openai];
+
+/** What settings mean that name no provider. */
+export const defaultProviders = { stt: "scripted", llm: "rules", tts: "flite" } as const;
+
+/** Providers of a stage that need no connection. */
+export function builtInProviders(stage: ModelStage): Provider[] {
+  return catalogue.filter((provider) => provider[stage] && !provider.secrets);
+}
+
+/** Names that the settings of a call's stage may have: calls have no connections, so these are the built-in ones. */
+export const callProviderNames = {
+  stt: namesOf(builtInProviders("stt")),
+  llm: namesOf(builtInProviders("llm")),
+  tts: namesOf(builtInProviders("tts")),
+} as const;
+
+/** Kinds of connection that hold a provider's key. */
+export const connectionKinds: readonly string[] = [
+  ...new Set(catalogue.flatMap(({ secrets }) => secrets?.connection ?? [])),
+];
+
+/** The provider of a stage whose key such a connection holds. One of no vendor's is for an endpoint that speaks OpenAI's API. */
+export function vendorOf(stage: ModelStage, connectionKind: string): Provider {
+  return catalogue.find((provider) => provider[stage] && provider.secrets?.connection === connectionKind) ?? openai;
+}
+
+function namesOf(providers: readonly Provider[]): readonly string[] {
+  return providers.map(({ name }) => name);
+}

@@ -1,0 +1,76 @@
+/** Checks the settings of a stage as far as they can be checked without a call: the provider's schema first, its own rules after. */
+import { type TObject, type TSchema, Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import type { ModelStage } from "#contracts/voice_agent.ts";
+import { builtInProviders, defaultProviders } from "./catalogue.ts";
+import type { Provider, SettingProblem } from "./provider.ts";
+
+/** What is checked of model settings, as a customer writes them. */
+export interface CheckedSettings {
+  provider?: string | undefined;
+  voice?: string | undefined;
+  model?: string | undefined;
+  connection_id?: string | undefined;
+  base_url?: string | undefined;
+  options?: Readonly<Record<string, unknown>> | undefined;
+}
+
+const problemsMax = 20;
+
+/**
+ * Problems of the settings of a call's stage by their path below `config`, for example
+ * `llm.options.rules.0.patterns.1`; empty when all is well. Pure.
+ */
+export function checkModelSettings(stage: ModelStage, settings: CheckedSettings): SettingProblem[] {
+  const providers = builtInProviders(stage);
+  const name = settings.provider ?? defaultProviders[stage];
+  const provider = providers.find((known) => known.name === name);
+  if (!provider) {
+    const names = providers.map((known) => known.name).join(", ");
+    return [{ path: `${stage}.provider`, message: `Expected one of ${names}` }];
+  }
+  const unused = (["connection_id", "base_url"] as const).filter((field) => settings[field] !== undefined);
+  const problems = unused.map((field) => ({
+    path: `${stage}.${field}`,
+    message: `${field} is not used by provider ${name}`,
+  }));
+  return [...problems, ...checkStage(stage, provider, settings, problems.length === 0)].slice(0, problemsMax);
+}
+
+/** The same of a provider that is known: its voices and options. `deep`: the provider's own rules too. Pure. */
+export function checkStage(
+  stage: ModelStage,
+  provider: Provider,
+  { voice, options = {} }: Pick<CheckedSettings, "voice" | "options">,
+  deep = true,
+): SettingProblem[] {
+  const definition = provider[stage];
+  if (!definition) return [];
+  const problems: SettingProblem[] = [];
+  if (definition.voices && voice !== undefined && !definition.voices.includes(voice)) {
+    problems.push({ path: `${stage}.voice`, message: `Expected one of ${definition.voices.join(", ")}` });
+  }
+  for (const error of Value.Errors(allOptional(definition.options), options)) {
+    const path = `${stage}.options${error.path.replaceAll("/", ".")}`;
+    if (problems.some((problem) => problem.path === path)) continue;
+    problems.push({ path, message: error.message });
+    if (problems.length >= problemsMax) return problems;
+  }
+  if (problems.length > 0 || !deep) return problems;
+  return (definition.check?.(options) ?? []).map((problem) => ({
+    path: `${stage}.options.${problem.path}`,
+    message: problem.message,
+  }));
+}
+
+const optionalOnes = new WeakMap<TObject, TSchema>();
+
+/** Every property may be left out; what is given must fit. Nested objects keep what they require. */
+function allOptional(schema: TObject): TSchema {
+  let optional = optionalOnes.get(schema);
+  if (!optional) {
+    optional = Type.Partial(schema, { additionalProperties: false });
+    optionalOnes.set(schema, optional);
+  }
+  return optional;
+}

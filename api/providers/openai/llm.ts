@@ -1,0 +1,157 @@
+/**
+ * Any endpoint that speaks OpenAI's chat completions API (OpenAI, vLLM, Ollama, LiteLLM …) as a
+ * language model: streamed text, tool calls, structured output. Every connection passes the address
+ * guard. Wire: https://platform.openai.com/docs/api-reference/chat
+ */
+import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError, APIUserAbortError } from "openai";
+import { fetch as undiciFetch } from "undici";
+import { AddressRefusedError } from "#outbound/address_guard.ts";
+import type { HistoryItem, LanguageModel, LlmChunk, LlmRequest, VendorStageRequest } from "../provider.ts";
+import { ProviderError, type ProviderErrorKind } from "../provider_error.ts";
+import type { OpenAiLlmOptions } from "./options.ts";
+
+type Message = OpenAI.Chat.ChatCompletionMessageParam;
+type ChunkDelta = OpenAI.Chat.ChatCompletionChunk.Choice.Delta;
+
+/** The model that `settings.model` names, behind the endpoint of the connection: OpenAI's own unless it has an address. */
+export function open(request: VendorStageRequest<OpenAiLlmOptions>): LanguageModel {
+  const { settings, options, access } = request;
+  const client = new OpenAI({
+    apiKey: access.secret,
+    baseURL: access.baseUrl ?? "https://api.openai.com/v1",
+    timeout: options.first_byte_timeout_ms,
+    // The caller decides about another attempt.
+    maxRetries: 0,
+    // The client would print what it cannot read: words of the caller.
+    logLevel: "off",
+    fetch: (url, init) =>
+      undiciFetch(String(url), { ...(init as object), redirect: "error", dispatcher: access.dispatcher }) as never,
+  });
+  const params: ModelParams = {
+    model: settings.model ?? "",
+    ...(settings.temperature !== undefined && { temperature: settings.temperature }),
+    ...(options.max_tokens !== undefined && { max_tokens: options.max_tokens }),
+  };
+  return {
+    reply: (asked, signal) => reply(client, params, asked, signal),
+    close() {},
+  };
+}
+
+type ModelParams = Pick<OpenAI.Chat.ChatCompletionCreateParamsStreaming, "model" | "temperature" | "max_tokens">;
+
+async function* reply(
+  client: OpenAI,
+  params: ModelParams,
+  request: LlmRequest,
+  signal: AbortSignal,
+): AsyncGenerator<LlmChunk> {
+  const calls: { id: string; name: string; arguments: string }[] = [];
+  try {
+    const stream = await client.chat.completions.create(
+      {
+        ...params,
+        stream: true,
+        stream_options: { include_usage: true },
+        messages: messagesOf(request),
+        ...(request.tools.length > 0 && { tools: request.tools.map(toolOf) }),
+        ...(request.outputSchema && {
+          response_format: {
+            type: "json_schema",
+            json_schema: { name: "output", schema: { ...request.outputSchema } },
+          },
+        }),
+      },
+      { signal },
+    );
+    for await (const { choices, usage } of stream) {
+      // What had arrived before the abort is still handed out.
+      if (signal.aborted) return;
+      const delta = choices[0]?.delta;
+      if (delta?.content) yield { kind: "text", text: delta.content };
+      if (delta) collectCalls(calls, delta);
+      if (usage) {
+        const cached = usage.prompt_tokens_details?.cached_tokens ?? 0;
+        yield { kind: "usage", prompt: usage.prompt_tokens, completion: usage.completion_tokens, cached };
+      }
+    }
+  } catch (error) {
+    if (signal.aborted || error instanceof APIUserAbortError) return;
+    throw readable(error, params.model);
+  }
+  for (const call of calls) yield { kind: "tool_call", id: call.id, name: call.name, arguments: argumentsOf(call) };
+}
+
+/** A tool call comes in pieces, told apart by their index. */
+function collectCalls(calls: { id: string; name: string; arguments: string }[], delta: ChunkDelta): void {
+  for (const piece of delta.tool_calls ?? []) {
+    calls[piece.index] ??= { id: "", name: "", arguments: "" };
+    const call = calls[piece.index];
+    if (!call) continue;
+    call.id ||= piece.id ?? "";
+    call.name += piece.function?.name ?? "";
+    call.arguments += piece.function?.arguments ?? "";
+  }
+}
+
+function argumentsOf(call: { name: string; arguments: string }): Record<string, unknown> {
+  try {
+    const parsed: unknown = JSON.parse(call.arguments || "{}");
+    if (parsed !== null && typeof parsed === "object" && !Array.isArray(parsed))
+      return parsed as Record<string, unknown>;
+  } catch {
+    // Told below, like every other value that is no object.
+  }
+  throw new ProviderError("llm", `Expected an object as arguments of ${call.name}`);
+}
+
+function messagesOf({ instructions, history }: LlmRequest): Message[] {
+  const messages: Message[] = instructions ? [{ role: "system", content: instructions }] : [];
+  for (const item of history) messages.push(...messagesFor(item));
+  return messages;
+}
+
+function messagesFor({ role, text, call }: HistoryItem): Message[] {
+  if (role === "agent") return [{ role: "assistant", content: text }];
+  if (role === "context") return [{ role: "system", content: text }];
+  if (role === "tool" && call) {
+    const asked = {
+      id: call.id,
+      type: "function" as const,
+      function: { name: call.name, arguments: JSON.stringify(call.arguments) },
+    };
+    return [
+      { role: "assistant", content: null, tool_calls: [asked] },
+      { role: "tool", tool_call_id: call.id, content: text },
+    ];
+  }
+  return [{ role: "user", content: text }];
+}
+
+function toolOf({ name, description, parameters }: LlmRequest["tools"][number]): OpenAI.Chat.ChatCompletionTool {
+  return { type: "function", function: { name, description, parameters: { ...parameters } } };
+}
+
+/** Nothing of the request, least of all the key, is part of what it says. */
+function readable(error: unknown, model: string): ProviderError {
+  const failed = (message: string, kind: ProviderErrorKind) =>
+    new ProviderError("llm", message, { cause: error, kind });
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof AddressRefusedError) return failed(cause.message, "address_refused");
+  }
+  if (error instanceof ProviderError) return error;
+  if (error instanceof APIConnectionTimeoutError) return failed(`Cannot reach the endpoint of ${model}`, "timeout");
+  if (error instanceof APIConnectionError) return failed(`Cannot reach the endpoint of ${model}`, "network");
+  if (error instanceof APIError && error.status !== undefined) {
+    return failed(`The endpoint of ${model} answered ${error.status}`, kindOf(error.status));
+  }
+  const kind = error instanceof SyntaxError ? "protocol" : "network";
+  return failed(`The endpoint of ${model} broke off its answer`, kind);
+}
+
+function kindOf(status: number): ProviderErrorKind {
+  if (status === 408) return "timeout";
+  if (status === 429) return "rate_limited";
+  if (status === 401 || status === 403) return "auth";
+  return status >= 500 ? "unavailable" : "bad_request";
+}

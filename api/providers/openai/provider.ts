@@ -1,0 +1,13 @@
+/** `openai`: any endpoint that speaks OpenAI's API (OpenAI, vLLM, Ollama, LiteLLM …). */
+import { defineProvider } from "../provider.ts";
+import { OpenAiLlmOptions } from "./options.ts";
+
+export const openai = defineProvider({
+  name: "openai",
+  secrets: { connection: "openai" },
+  llm: {
+    does: "a model behind any endpoint that speaks OpenAI's chat completions, in workflows",
+    options: OpenAiLlmOptions,
+    load: () => import("./llm.ts"),
+  },
+});
