@@ -2,7 +2,14 @@
  * The api as one function from Request to Response, on web standards alone: Node, Deno and tests
  * call the same. Everything it needs comes in through `AppDeps`.
  */
+
+import { appRoutes } from "#apps/apps.ts";
+import { openToAllOrigins } from "#apps/cross_origin.ts";
+import { hostedAppGuard } from "#apps/hosted_app.ts";
 import type { Bus } from "#bus/bus.ts";
+import { connectTokenRoutes } from "#connections/connect_tokens.ts";
+import { connectionRoutes } from "#connections/connections.ts";
+import { mcpProbeRoutes } from "#connections/mcp_probe.ts";
 import { roomLimits } from "#contracts/room_call.ts";
 import { runLimits } from "#contracts/run_event.ts";
 import type { Logger } from "#http/logger.ts";
@@ -19,30 +26,24 @@ import { organizationRoutes } from "#identity/organizations.ts";
 import { projectRoutes } from "#identity/projects.ts";
 import { signInLinkRoutes } from "#identity/sign_in_links.ts";
 import { type LiveKitSettings, openLiveKit } from "#outbound/livekit.ts";
-import { callReservationRoutes } from "#platform/call_reservations.ts";
-import { callRoutes } from "#platform/calls.ts";
-import { internalCallRoutes } from "#platform/internal_calls.ts";
-import { mcpProbeRoutes } from "#platform/mcp_probe.ts";
-import { roomSessionRoutes } from "#platform/room_sessions.ts";
-import { roomWebhookRoutes } from "#platform/room_webhooks.ts";
-import { createSeatRequests } from "#platform/seat_requests.ts";
-import { voiceAgentRoutes } from "#platform/voice_agents.ts";
-import { appRoutes } from "#runs/apps.ts";
-import { connectTokenRoutes } from "#runs/connect_tokens.ts";
-import { connectionRoutes } from "#runs/connections.ts";
-import { openToAllOrigins } from "#runs/cross_origin.ts";
-import { hostedAppGuard } from "#runs/hosted_app.ts";
 import { inputRequestRoutes } from "#runs/input_requests.ts";
 import { internalRunRoutes } from "#runs/internal_runs.ts";
 import { invocationRoutes } from "#runs/invocation.ts";
 import { forwardInvocation } from "#runs/invocation_proxy.ts";
 import { runRoutes } from "#runs/runs.ts";
 import { sessionRoutes } from "#runs/sessions.ts";
-import { workflowRoutes } from "#runs/workflows.ts";
 import { createEncryption } from "#store/encryption.ts";
 import { type Sql, unavailableStore } from "#store/sql.ts";
 import { isTaxPath, openTaxService } from "#tax/tax_service.ts";
-import { healthRoutes } from "./health.ts";
+import { callReservationRoutes } from "#voice/call_reservations.ts";
+import { callRoutes } from "#voice/calls.ts";
+import { internalCallRoutes } from "#voice/internal_calls.ts";
+import { roomSessionRoutes } from "#voice/room_sessions.ts";
+import { roomWebhookRoutes } from "#voice/room_webhooks.ts";
+import { createSeatRequests } from "#voice/seat_requests.ts";
+import { voiceAgentRoutes } from "#voice/voice_agents.ts";
+import { workflowRoutes } from "#workflows/workflows.ts";
+import { healthRoutes } from "./process/health.ts";
 
 export interface AppDeps {
   sql: Sql;

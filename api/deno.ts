@@ -7,7 +7,7 @@ import { openBus } from "#bus/open_bus.ts";
 import type { Fetch } from "#http/service.ts";
 import { createApp } from "./app.ts";
 import { readApiConfig } from "./config.ts";
-import { openMigratedSql } from "./server.ts";
+import { openMigratedSql } from "./process/server.ts";
 
 const config = readApiConfig();
 const logger = pino({ name: "api", level: config.logLevel });

@@ -4,19 +4,17 @@
  */
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { sendMailTask, sendQueuedMail } from "#accounts/account_mail.ts";
 import type { Bus } from "#bus/bus.ts";
 import { openBus } from "#bus/open_bus.ts";
 import type { Logger } from "#http/logger.ts";
 import { platformErrorResponse } from "#http/platform_face.ts";
 import { createRequestMetrics } from "#http/request_metrics.ts";
 import { createService } from "#http/service.ts";
-import { sendMailTask, sendQueuedMail } from "#identity/account_mail.ts";
 import { purgeExpiredCredentials } from "#identity/purge.ts";
 import { createGuardedHttp } from "#outbound/guarded_http.ts";
 import { type LiveKitSettings, openLiveKit } from "#outbound/livekit.ts";
 import { openMailer } from "#outbound/mailer.ts";
-import { sweepCalls } from "#platform/call_sweeper.ts";
-import { sweepRooms } from "#platform/room_sweeper.ts";
 import { createCallbackDelivery, rescueCallbacks } from "#runs/callback_delivery.ts";
 import { nodeDepsFor } from "#runs/engine/node_deps.ts";
 import { startRunEngine } from "#runs/engine/run_engine.ts";
@@ -25,10 +23,12 @@ import { purgeRuns, sweepRuns } from "#runs/run_sweeper.ts";
 import { createEncryption } from "#store/encryption.ts";
 import { releaseStuckJobs, startJobs } from "#store/jobs.ts";
 import { type Sql, unavailableStore } from "#store/sql.ts";
-import { healthRoutes } from "./health.ts";
-import { listen } from "./http_listener.ts";
-import { startPeriodic } from "./periodic.ts";
-import { openMigratedSql } from "./server.ts";
+import { sweepCalls } from "#voice/call_sweeper.ts";
+import { sweepRooms } from "#voice/room_sweeper.ts";
+import { healthRoutes } from "./process/health.ts";
+import { listen } from "./process/http_listener.ts";
+import { startPeriodic } from "./process/periodic.ts";
+import { openMigratedSql } from "./process/server.ts";
 
 const sweepIntervalMs = 5000;
 const runSweepIntervalMs = 2000;

@@ -3,8 +3,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { audioFormatFor } from "#contracts/audio_format.ts";
+import { callConfig } from "#test/kit/gateway_fixture.ts";
 import { ApiUnavailableError, type CallsApi, createApiClient } from "./api_client.ts";
-import { callConfig } from "./gateway_fixture.ts";
 
 const callId = "11111111-1111-4111-8111-111111111111";
 const reserved = {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { CallClient, eventually, startTestGateway, type TestGateway } from "./gateway_fixture.ts";
+import { CallClient, eventually, startTestGateway, type TestGateway } from "#test/kit/gateway_fixture.ts";
 
 for (const transport of ["uws", "ws"] as const) {
   describe(`a drain on ${transport}`, () => {

@@ -4,8 +4,8 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { runTopic, waitGrantType } from "#contracts/internal_runs.ts";
+import { eventually, startTestGateway, type TestGateway } from "#test/kit/gateway_fixture.ts";
 import { bodyBytesMax, isInternal } from "./front_door.ts";
-import { eventually, startTestGateway, type TestGateway } from "./gateway_fixture.ts";
 
 const runId = "00000000-0000-4000-8000-000000000001";
 

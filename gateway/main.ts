@@ -1,7 +1,7 @@
 /** The gateway as a process of its own: `npm run gateway`. */
 import { pino } from "pino";
 import { openBus } from "#bus/open_bus.ts";
-import { startWorkerPool } from "#media/worker_pool.ts";
+import { startWorkerPool } from "#media/threads/worker_pool.ts";
 import { ConfigError, type GatewayConfig, loadGatewayConfig } from "./config.ts";
 import { startGateway } from "./gateway.ts";
 

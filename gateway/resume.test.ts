@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { MediaHost } from "#media/media_session.ts";
-import { startWorkerPool } from "#media/worker_pool.ts";
-import { CallClient, callConfig, FakeApi, startTestGateway } from "./gateway_fixture.ts";
+import type { MediaHost } from "#media/media_host.ts";
+import { startWorkerPool } from "#media/threads/worker_pool.ts";
+import { CallClient, callConfig, FakeApi, startTestGateway } from "#test/kit/gateway_fixture.ts";
 
 const sentence = "Breakfast is served from seven to ten in the winter garden, and on Sundays until eleven.";
 const bytesPerMs = 32;

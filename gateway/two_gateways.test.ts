@@ -3,8 +3,15 @@ import { after, before, describe, it } from "node:test";
 import type { Bus } from "#bus/bus.ts";
 import { createMemoryBus } from "#bus/memory_bus.ts";
 import { createRedisBus } from "#bus/redis_bus.ts";
-import { CallClient, eventually, FakeApi, inBatches, startTestGateway, type TestGateway } from "./gateway_fixture.ts";
-import { type RedisForTests, redisMissing, startRedis } from "./redis_fixture.ts";
+import {
+  CallClient,
+  eventually,
+  FakeApi,
+  inBatches,
+  startTestGateway,
+  type TestGateway,
+} from "#test/kit/gateway_fixture.ts";
+import { type RedisForTests, redisMissing, startRedis } from "#test/kit/redis_fixture.ts";
 
 for (const kind of ["memory", "redis"] as const) {
   describe(`two gateways on one ${kind} bus, 8 slots each`, {

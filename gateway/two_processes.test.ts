@@ -12,8 +12,8 @@ import { fileURLToPath } from "node:url";
 import type { Bus } from "#bus/bus.ts";
 import { createRedisBus } from "#bus/redis_bus.ts";
 import type { CloseCallRequest, ReservedCall } from "#contracts/internal_calls.ts";
-import { CallClient, eventually, FakeApi, inBatches } from "./gateway_fixture.ts";
-import { type RedisForTests, redisMissing, startRedis } from "./redis_fixture.ts";
+import { CallClient, eventually, FakeApi, inBatches } from "#test/kit/gateway_fixture.ts";
+import { type RedisForTests, redisMissing, startRedis } from "#test/kit/redis_fixture.ts";
 
 const internalSecret = "internal-secret-of-this-test";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { httpOptions } from "./http.ts";
-import { OptionsError } from "./option_values.ts";
-import { runsOptions } from "./runs.ts";
-import { streamsOptions } from "./streams_options.ts";
+import { httpOptions } from "./http/command.ts";
+import { OptionsError } from "./kit/option_values.ts";
+import { runsOptions } from "./runs/command.ts";
+import { streamsOptions } from "./streams/options.ts";
 
 describe("options of the streams, runs and http tests", () => {
   it("have defaults", () => {

@@ -1,12 +1,12 @@
 /** `npm run loadtest -- COMMAND …`: one file a command. */
-import { calls } from "./calls.ts";
-import { callsUsage } from "./calls_options.ts";
-import { http, httpUsage } from "./http.ts";
-import { OptionsError } from "./option_values.ts";
-import { rooms, roomsUsage } from "./rooms.ts";
-import { runs, runsUsage } from "./runs.ts";
-import { streams } from "./streams.ts";
-import { streamsUsage } from "./streams_options.ts";
+import { calls } from "./calls/command.ts";
+import { callsUsage } from "./calls/options.ts";
+import { http, httpUsage } from "./http/command.ts";
+import { OptionsError } from "./kit/option_values.ts";
+import { rooms, roomsUsage } from "./rooms/command.ts";
+import { runs, runsUsage } from "./runs/command.ts";
+import { streams } from "./streams/command.ts";
+import { streamsUsage } from "./streams/options.ts";
 
 const commands: Readonly<Record<string, { run(args: readonly string[]): Promise<void>; usage: string }>> = {
   calls: { run: calls, usage: callsUsage },

@@ -6,7 +6,7 @@ import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import { createApp } from "#api/app.ts";
 import { createMemoryBus } from "#bus/memory_bus.ts";
 import { silentLogger } from "#http/logger.ts";
-import { createTestDatabase, type TestDatabase } from "#test/database.ts";
+import { createTestDatabase, type TestDatabase } from "#test/kit/database.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
 
 describe("bootstrap", () => {

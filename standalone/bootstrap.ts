@@ -8,18 +8,18 @@
 import { randomBytes } from "node:crypto";
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { findApp, insertApp } from "#apps/apps.ts";
 import { createAccessKey } from "#identity/access_keys.ts";
 import type { Caller } from "#identity/caller.ts";
 import { hashPassword } from "#identity/password.ts";
 import { createPersonalAccessToken } from "#identity/personal_access_tokens.ts";
 import { insertProject } from "#identity/projects.ts";
 import { sha256Hex } from "#identity/secret.ts";
-import { configProblems } from "#platform/agent_config.ts";
-import { insertVoiceAgent, type NewAgent } from "#platform/voice_agents.ts";
-import { findApp, insertApp } from "#runs/apps.ts";
-import { workflowProblems } from "#runs/workflow_rules.ts";
-import { insertWorkflow } from "#runs/workflows.ts";
 import { type AnySql, oneRow, type Sql } from "#store/sql.ts";
+import { configProblems } from "#voice/agent_config.ts";
+import { insertVoiceAgent, type NewAgent } from "#voice/voice_agents.ts";
+import { workflowProblems } from "#workflows/workflow_rules.ts";
+import { insertWorkflow } from "#workflows/workflows.ts";
 import { echoConfig, frontDeskConfig } from "./first_agents.ts";
 import { frontDeskWorkflow } from "./first_app.ts";
 

@@ -7,13 +7,13 @@
  * The gateway comes last, so that who can reach it finds everything there.
  */
 import { join } from "node:path";
-import { type RunningApi, startApi } from "#api/server.ts";
+import { type RunningApi, startApi } from "#api/process/server.ts";
 import { startWorker } from "#api/worker.ts";
 import { openBus } from "#bus/open_bus.ts";
 import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import type { Logger } from "#http/logger.ts";
 import { createSignInLink } from "#identity/sign_in_links.ts";
-import { startWorkerPool } from "#media/worker_pool.ts";
+import { startWorkerPool } from "#media/threads/worker_pool.ts";
 import { privateAddressesWarning } from "#outbound/address_guard.ts";
 import type { LiveKitSettings } from "#outbound/livekit.ts";
 import { prepareJobs } from "#store/jobs.ts";

@@ -1,6 +1,6 @@
 /**
  * A workflow's definition: a graph of nodes, immutable once it is a version. The schema checks the
- * form; `api/runs/workflow_rules.ts` checks what a schema cannot (one input, no cycle, references to
+ * form; `api/workflows/workflow_rules.ts` checks what a schema cannot (one input, no cycle, references to
  * ancestors only …) and names each offending node.
  */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";

@@ -10,11 +10,11 @@ import { inputDecisions, runLimits } from "#contracts/run_event.ts";
 import type { SchemaNode } from "#contracts/workflow.ts";
 import { type Route, route } from "#http/route.ts";
 import { type AnySql, json } from "#store/sql.ts";
+import { compileSchemaNode } from "#workflows/schema_node.ts";
 import { tellHolder } from "./run_news.ts";
 import { unparkRuns } from "./run_queue.ts";
 import { Run, readRun } from "./run_reader.ts";
 import type { RunRouteDeps } from "./runs.ts";
-import { compileSchemaNode } from "./schema_node.ts";
 
 const Answer = Type.Object(
   {

@@ -2,12 +2,13 @@
  * An app's host through the management API: `/v1/apps/{app_id}/invoke` and everything below it, any
  * method, with a personal access token. What the app's host answers is answered, streams included.
  */
+
+import { findApp } from "#apps/apps.ts";
+import type { HostedAppGuard } from "#apps/hosted_app.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { isUuid } from "#contracts/secrets.ts";
 import type { Fetch } from "#http/service.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
-import { findApp } from "./apps.ts";
-import type { HostedAppGuard } from "./hosted_app.ts";
 
 const proxied = /^\/v1\/apps\/([^/]+)\/invoke(\/.*)?$/;
 

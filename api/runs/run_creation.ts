@@ -3,16 +3,16 @@
  * request, the limits of the app, the run, its first event, its callbacks and the job that starts it.
  */
 import { createHash } from "node:crypto";
+import type { HostedApp } from "#apps/hosted_app.ts";
 import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { type RunEvent, runLimits } from "#contracts/run_event.ts";
 import { type AnySql, json, oneRow, type Sql } from "#store/sql.ts";
-import type { HostedApp } from "./hosted_app.ts";
+import { compileSchemaNode } from "#workflows/schema_node.ts";
 import { type CanceledRuns, cancelRuns } from "./run_cancel.ts";
 import { publishCanceled, publishEvents } from "./run_news.ts";
 import { runJob } from "./run_queue.ts";
 import type { Run } from "./run_reader.ts";
-import { compileSchemaNode } from "./schema_node.ts";
 
 export interface NewRun {
   /** `run`: the Runs API; `invocation`: the app's root address. */

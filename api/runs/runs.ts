@@ -3,6 +3,7 @@
  * stream it; read it, list its events, cancel it.
  */
 import { type Static, Type } from "@sinclair/typebox";
+import type { HostRouteDeps } from "#apps/hosted_app.ts";
 import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { type StreamGrant, streamGrantType } from "#contracts/internal_runs.ts";
@@ -10,8 +11,7 @@ import { oneOf } from "#contracts/one_of.ts";
 import { isTerminal, runEventTypes, runLimits, runStatuses } from "#contracts/run_event.ts";
 import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
-import { oneRow, type Sql, selectPage } from "#store/sql.ts";
-import type { HostedAppGuard } from "./hosted_app.ts";
+import { oneRow, selectPage } from "#store/sql.ts";
 import { cancelRuns } from "./run_cancel.ts";
 import { createRun, type NewRun } from "./run_creation.ts";
 import { publishCanceled } from "./run_news.ts";
@@ -19,11 +19,8 @@ import { Run, readRun, runColumns } from "./run_reader.ts";
 import { answerWhenDue } from "./sync_answer.ts";
 import { type GatewayKnowledge, isFromGateway } from "./through_gateway.ts";
 
-export interface RunRouteDeps extends GatewayKnowledge {
-  sql: Sql;
+export interface RunRouteDeps extends HostRouteDeps, GatewayKnowledge {
   bus: Bus;
-  now(): Date;
-  hostedApp: HostedAppGuard;
   /** How long a request without flags waits for its run, in milliseconds. */
   syncWaitMs: number;
 }

@@ -1,10 +1,10 @@
 /** Sessions of an app: what groups runs that share a `session_id`. There is no row of its own: the runs are it. */
 import { Type } from "@sinclair/typebox";
+import { type AppRouteDeps, findApp } from "#apps/apps.ts";
 import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { Timestamp } from "#http/timestamp.ts";
 import { selectPage } from "#store/sql.ts";
-import { type AppRouteDeps, findApp } from "./apps.ts";
 
 const Session = Type.Object({
   id: Type.String({ description: "the session_id that its runs share" }),

@@ -1,4 +1,12 @@
 /** The accommodation tax service: its routes, its contract of errors, and its place among the paths. */
+
+import { accountPages } from "#accounts/account_pages.ts";
+import { accountRecoveryRoutes } from "#accounts/account_recovery.ts";
+import { accountRoutes } from "#accounts/accounts.ts";
+import { administrationRoutes } from "#accounts/administration.ts";
+import { invitationRoutes } from "#accounts/invitations.ts";
+import { organizationRoutes } from "#accounts/organizations.ts";
+import { billableWith, requestLogRoutes } from "#accounts/request_log.ts";
 import type { Bus } from "#bus/bus.ts";
 import { type OpenApiInfo, openApiFor } from "#http/open_api.ts";
 import type { Route } from "#http/route.ts";
@@ -9,23 +17,16 @@ import { apiKeyRoutes, openApiKeys } from "#identity/api_keys.ts";
 import type { AddressOf } from "#identity/attempt_limits.ts";
 import { personalAccessTokenRoutes } from "#identity/personal_access_tokens.ts";
 import type { Sql } from "#store/sql.ts";
-import { accountPages } from "./account_pages.ts";
-import { accountRecoveryRoutes } from "./account_recovery.ts";
-import { accountRoutes } from "./accounts.ts";
 import { addressRoutes } from "./addresses/addresses.ts";
-import { administrationRoutes } from "./administration.ts";
 import { bookingRoutes } from "./bookings/bookings.ts";
 import { createFrozenRules } from "./bookings/frozen_rules.ts";
-import { calculationRoutes } from "./calculations.ts";
-import { invitationRoutes } from "./invitations.ts";
+import { liabilityRoutes } from "./bookings/liability.ts";
+import { calculationRoutes } from "./calculator/calculations.ts";
 import { bookingInvoiceRoutes } from "./invoices/booking_invoices.ts";
 import { invoiceRoutes } from "./invoices/invoices.ts";
-import { issuerRoutes } from "./issuers.ts";
-import { jurisdictionRoutes } from "./jurisdictions.ts";
-import { liabilityRoutes } from "./liability.ts";
-import { organizationRoutes } from "./organizations.ts";
-import { billableWith, requestLogRoutes } from "./request_log.ts";
-import { placeAt } from "./rules/place_at.ts";
+import { issuerRoutes } from "./invoices/issuers.ts";
+import { jurisdictionRoutes } from "./places/jurisdictions.ts";
+import { placeAt } from "./places/place_at.ts";
 import { loadRuleset } from "./rules/rule_files.ts";
 import type { Ruleset } from "./rules/ruleset.ts";
 

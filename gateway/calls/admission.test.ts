@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
-import { CallClient, eventually, type Refused, startTestGateway, type TestGateway } from "../gateway_fixture.ts";
+import { CallClient, eventually, type Refused, startTestGateway, type TestGateway } from "#test/kit/gateway_fixture.ts";
 
 async function refusalOf(url: string, options?: Parameters<typeof CallClient.connect>[1]): Promise<Refused> {
   const refused = await CallClient.connect(url, options);

@@ -1,6 +1,6 @@
 /** Begins the session of a call that the api has opened, over whatever transport its caller comes. */
 import type { OpenedCall } from "#contracts/internal_calls.ts";
-import { MediaFullError } from "#media/media_session.ts";
+import { MediaFullError } from "#media/media_host.ts";
 import type { Log } from "../log.ts";
 import { Call, type CallDeps } from "./call.ts";
 import type { CallRegistry } from "./call_registry.ts";

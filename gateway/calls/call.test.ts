@@ -11,7 +11,7 @@ import {
   noUsage,
   startTestGateway,
   type TestGateway,
-} from "../gateway_fixture.ts";
+} from "#test/kit/gateway_fixture.ts";
 
 /** 20 ms of 16 kHz PCM, every byte `fill`. */
 const frame = (fill: number) => new Uint8Array(640).fill(fill);

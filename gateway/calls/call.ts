@@ -19,7 +19,7 @@ import {
   voiceLimits,
   voiceProtocol,
 } from "#contracts/voice_protocol.ts";
-import type { MediaHost, MediaSession, SessionMessage, SessionSink } from "#media/media_session.ts";
+import type { MediaHost, MediaSession, SessionMessage, SessionSink } from "#media/media_host.ts";
 import type { SocketEnd, SocketEvents, TransportSocket } from "../transport/transport.ts";
 import { CallInput, type InputListener } from "./call_input.ts";
 import { CallOutbound } from "./call_outbound.ts";

@@ -4,7 +4,7 @@
  */
 import type { AudioFormat } from "#contracts/audio_format.ts";
 import { type ClientMessageOf, voiceLimits } from "#contracts/voice_protocol.ts";
-import type { MediaSession, SessionCommand } from "#media/media_session.ts";
+import type { MediaSession, SessionCommand } from "#media/media_host.ts";
 import { audioFromBase64, parseInbound } from "./inbound_message.ts";
 import { audioMsOf, InputPacer, type PacingEvent } from "./input_pacing.ts";
 import { MessageRate } from "./message_rate.ts";

@@ -5,7 +5,7 @@
 import type { AudioFormat } from "#contracts/audio_format.ts";
 import { bytesPerMsFor } from "#contracts/audio_format.ts";
 import { type ServerMessage, voiceLimits } from "#contracts/voice_protocol.ts";
-import type { SessionMessage } from "#media/media_session.ts";
+import type { SessionMessage } from "#media/media_host.ts";
 import type { TransportSocket } from "../transport/transport.ts";
 import { OutboundQueue } from "./outbound_queue.ts";
 import { ReplayRing } from "./replay_ring.ts";

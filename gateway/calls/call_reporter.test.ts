@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { TranscriptItem } from "#contracts/call_record.ts";
-import { eventually, FakeApi, ManualClock, noUsage, silentLog } from "../gateway_fixture.ts";
+import { eventually, FakeApi, ManualClock, noUsage, silentLog } from "#test/kit/gateway_fixture.ts";
 import { type CallReporter, createCallReporter } from "./call_reporter.ts";
 import { createCloseSpool } from "./close_spool.ts";
 

@@ -1,5 +1,5 @@
 /** Time as the gateway sees it, so that tests own it. */
-import { nowMs } from "#media/media_session.ts";
+import { nowMs } from "#media/media_host.ts";
 
 export interface Clock {
   /** Milliseconds since the epoch. */

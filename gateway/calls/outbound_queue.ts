@@ -3,7 +3,7 @@
  * the socket, so that `clear` can drop it. Bounded by `queueBytesMax`, then the call is a slow
  * consumer's; above `sheddingAboveMs` partial transcripts and metrics are shed first.
  */
-import type { SessionMessage } from "#media/media_session.ts";
+import type { SessionMessage } from "#media/media_host.ts";
 
 export type OutboundItem =
   | { kind: "audio"; bytes: Uint8Array; durationMs: number }

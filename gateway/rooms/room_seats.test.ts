@@ -5,8 +5,8 @@ import { topics } from "#bus/bus.ts";
 import { createMemoryBus } from "#bus/memory_bus.ts";
 import type { SeatReply } from "#contracts/room_call.ts";
 import type { SentMessage } from "#contracts/voice_protocol.ts";
+import { eventually, FakeApi, FakeMedia, ManualClock, silentLog } from "#test/kit/gateway_fixture.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
-import { eventually, FakeApi, FakeMedia, ManualClock, silentLog } from "../gateway_fixture.ts";
 import type { Seat, SeatPool, SeatReport } from "./seat_pool.ts";
 import type { RoomToJoin } from "./seat_protocol.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { eventually } from "../gateway_fixture.ts";
+import { eventually } from "#test/kit/gateway_fixture.ts";
 import { createSeatPool, type SeatPool, type SeatReport } from "./seat_pool.ts";
 
 /** Nobody listens there. */

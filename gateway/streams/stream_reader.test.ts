@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { createMemoryBus } from "#bus/memory_bus.ts";
 import type { LoggedEvent } from "#contracts/internal_runs.ts";
 import { runLimits } from "#contracts/run_event.ts";
-import { silentLog } from "../gateway_fixture.ts";
+import { silentLog } from "#test/kit/gateway_fixture.ts";
 import type { ResponseStream } from "../transport/transport.ts";
 import { RunFeed } from "./run_feed.ts";
 import type { RunLog } from "./run_log.ts";

@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { WebSocket } from "ws";
-import { eventually } from "../gateway_fixture.ts";
+import { eventually } from "#test/kit/gateway_fixture.ts";
 import { openTransport } from "./open_transport.ts";
 import type {
   HttpRequest,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { ManualClock } from "../gateway_fixture.ts";
+import { ManualClock } from "#test/kit/gateway_fixture.ts";
 import { BodyQueue } from "../transport/body_queue.ts";
 import type { HttpRequest } from "../transport/transport.ts";
 import { BodyIntake, type IntakeLimits } from "./body_intake.ts";

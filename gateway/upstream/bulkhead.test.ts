@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { ManualClock } from "../gateway_fixture.ts";
+import { ManualClock } from "#test/kit/gateway_fixture.ts";
 import { RequestAbortedError } from "../transport/transport.ts";
 import { Bulkhead, type BulkheadLimits, OverloadedError } from "./bulkhead.ts";
 import { type Requester, type RouteKind, requesterOf } from "./requester.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { ManualClock } from "../gateway_fixture.ts";
+import { ManualClock } from "#test/kit/gateway_fixture.ts";
 import type { HttpResponse, ResponseStream } from "../transport/transport.ts";
 import { Relay } from "./relay.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { type AudioFormatRequest, audioFormatFor } from "#contracts/audio_format.ts";
-import { MediaFullError } from "../media_session.ts";
+import { MediaFullError } from "../media_host.ts";
 import { openCodecPair } from "./codec_pair.ts";
 import { createDecoder } from "./decoder.ts";
 import { createEncoder } from "./encoder.ts";

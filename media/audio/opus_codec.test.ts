@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { MediaFullError } from "../media_session.ts";
+import { MediaFullError } from "../media_host.ts";
 import { canOpenOpus, type OpusCodec, openOpusCodec, opusInstancesMax } from "./opus_codec.ts";
 
 const rates = [8000, 16_000, 24_000, 48_000] as const;

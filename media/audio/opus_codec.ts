@@ -7,7 +7,7 @@
  * back is reset for the next call, never destroyed.
  */
 import createModule, { type OpusHandler, type OpusModule } from "opusscript/build/opusscript_native_wasm.js";
-import { MediaFullError } from "../media_session.ts";
+import { MediaFullError } from "../media_host.ts";
 
 /** Live instances a thread; more than this thread's share of a core could serve. */
 export const opusInstancesMax = 64;

@@ -3,9 +3,9 @@ import { randomUUID } from "node:crypto";
 import { audioFormatFor, frameMsFor } from "#contracts/audio_format.ts";
 import { completeConfig } from "#contracts/voice_agent.ts";
 import { type SentMessage, voiceLimits, voiceProtocol } from "#contracts/voice_protocol.ts";
-import type { SessionCommand, SessionMessageType } from "#media/media_session.ts";
-import { SessionHarness } from "#media/session_harness.ts";
+import type { SessionCommand, SessionMessageType } from "#media/media_host.ts";
 import { defaultProviders } from "#providers/catalogue.ts";
+import { SessionHarness } from "#test/kit/session_harness.ts";
 import { type GoldenCall, type Line, leadCall, type Step } from "./golden_call.ts";
 
 /** Longest call on the virtual clock. */

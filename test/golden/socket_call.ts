@@ -12,10 +12,10 @@ import { completeConfig, type VoiceAgentConfig } from "#contracts/voice_agent.ts
 import { type SentMessage, type ServerMessageType, voiceProtocol } from "#contracts/voice_protocol.ts";
 import type { OpenResult } from "#gateway/api_client.ts";
 import { startGateway } from "#gateway/gateway.ts";
-import { FakeApi, silentLog } from "#gateway/gateway_fixture.ts";
-import { voiceSample } from "#media/session_harness.ts";
-import { startWorkerPool } from "#media/worker_pool.ts";
+import { startWorkerPool } from "#media/threads/worker_pool.ts";
 import { defaultProviders } from "#providers/catalogue.ts";
+import { FakeApi, silentLog } from "#test/kit/gateway_fixture.ts";
+import { voiceSample } from "#test/kit/session_harness.ts";
 import { type CallDriver, type GoldenCall, type Line, leadCall } from "./golden_call.ts";
 
 const frameMs = 20;

@@ -18,7 +18,7 @@ import { readStandaloneConfig } from "#standalone/config.ts";
 import { startEmbeddedPostgres } from "#standalone/embedded_postgres.ts";
 import { startStandalone } from "#standalone/standalone.ts";
 import { openSql, type Sql } from "#store/sql.ts";
-import { answering, approving, eventually } from "../app_client.ts";
+import { answering, approving, eventually } from "#test/kit/app_client.ts";
 import type { Snapshot, SnapshotRead } from "./snapshot.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies are read as a client in JavaScript does

@@ -9,9 +9,9 @@ import { sealedFor } from "#runs/callbacks.ts";
 import { createEncryption } from "#store/encryption.ts";
 import { prepareJobs } from "#store/jobs.ts";
 import { migrate, readMigrations } from "#store/migrations.ts";
-import { workerMail } from "../api_harness.ts";
-import { eventually } from "../app_client.ts";
-import { createEmptyDatabase, type TestDatabase } from "../database.ts";
+import { workerMail } from "#test/kit/api_harness.ts";
+import { eventually } from "#test/kit/app_client.ts";
+import { createEmptyDatabase, type TestDatabase } from "#test/kit/database.ts";
 import { readSnapshots, restoreSnapshot, type SnapshotRead } from "./snapshot.ts";
 
 const snapshots = await readSnapshots();

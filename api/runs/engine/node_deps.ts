@@ -1,4 +1,6 @@
 /** What nodes of one run may reach: models and tools, with the credentials of the run's own project. */
+
+import { type OpenedConnection, openConnection } from "#connections/connections.ts";
 import type { NodeConfig, WorkflowDefinition } from "#contracts/workflow.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
 import { connectMcp, McpError } from "#outbound/mcp_client.ts";
@@ -8,7 +10,6 @@ import { ProviderError } from "#providers/provider_error.ts";
 import { openStage } from "#providers/stages.ts";
 import type { Encryption } from "#store/encryption.ts";
 import type { Sql } from "#store/sql.ts";
-import { type OpenedConnection, openConnection } from "../connections.ts";
 import { type NodeDeps, NodeError } from "./node_kind.ts";
 import type { ClaimedRun } from "./run_claim.ts";
 

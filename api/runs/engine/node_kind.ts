@@ -3,11 +3,12 @@
  * state of its own. A node that waits (for an answer, for a moment) says so and is executed again,
  * from its beginning, when the wait is over; then `answer` or `woken` tells.
  */
+
 import type { InputRequest, NewRunEvent, RunError, RunUsage } from "#contracts/run_event.ts";
 import type { NodeConfig, NodeKind, SchemaNode, WorkflowDefinition } from "#contracts/workflow.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
 import type { LanguageModel } from "#providers/language_model.ts";
-import type { Graph } from "../workflow_graph.ts";
+import type { Graph } from "#workflows/workflow_graph.ts";
 
 /** Facts of the run that references and templates can name. */
 export interface RunFacts {

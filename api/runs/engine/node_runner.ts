@@ -1,8 +1,9 @@
 /** Executes one node once: its inputs, its time-out, and the bounds of what it says. */
+
 import { type RunError, runLimits } from "#contracts/run_event.ts";
 import type { WorkflowNode } from "#contracts/workflow.ts";
-import { resolveValue } from "../references.ts";
-import { isNodeKind } from "../workflow_rules.ts";
+import { resolveValue } from "#workflows/references.ts";
+import { isNodeKind } from "#workflows/workflow_rules.ts";
 import {
   type ExecuteNode,
   type NodeContext,

@@ -3,9 +3,10 @@
  * it up when the run ends or waits. The epoch that a claim raises fences off a worker that lost its
  * lease: whatever it still writes changes nothing.
  */
+
+import { type AppPolicy, appPolicyDefault } from "#apps/app_policy.ts";
 import type { WorkflowDefinition } from "#contracts/workflow.ts";
 import type { AnySql, Sql } from "#store/sql.ts";
-import { type AppPolicy, appPolicyDefault } from "../app_policy.ts";
 import { canceledBy } from "../run_cancel.ts";
 import type { ExecutableRun, NodeRunRow } from "../run_rows.ts";
 import { statementMsMax, within } from "./deadline.ts";

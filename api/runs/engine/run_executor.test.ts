@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { LanguageModel } from "#providers/language_model.ts";
+import { ask, chain, eventually, hangingModel, input, life, model, out } from "#test/kit/run_life.ts";
 import { NodeError } from "./node_kind.ts";
-import { ask, chain, eventually, hangingModel, input, life, model, out } from "./run_life.ts";
 
 describe("a run", () => {
   it("goes from input to output and adds up usage", async () => {

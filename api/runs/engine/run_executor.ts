@@ -4,9 +4,10 @@
  * inside of one in `nested_walks.ts`. Here is the run as a whole: one step after the other, until it is
  * left. Steps go ahead of the log as far as there is room; what reaches out of the house does not.
  */
+
 import type { RunError } from "#contracts/run_event.ts";
+import { graphOf } from "#workflows/workflow_graph.ts";
 import type { RunOutcome } from "../run_rows.ts";
-import { graphOf } from "../workflow_graph.ts";
 import { type Checkpoint, checkpointOf, restoreWalk } from "./checkpoint.ts";
 import { answerOf } from "./input_answers.ts";
 import { abandonNested, endNested, openNested } from "./nested_walks.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { WorkflowDefinition } from "#contracts/workflow.ts";
-import { ancestorsIn, graphOf } from "../workflow_graph.ts";
+import { ancestorsIn, graphOf } from "#workflows/workflow_graph.ts";
 import { type NodeState, nextSteps } from "./stepper.ts";
 
 /** `"a>b a-yes>c"`: edges with their handles; nodes in order of appearance, `c?` joins any. */

@@ -4,8 +4,9 @@
  * all its edges are settled and one is live (`join: all`, the default: skipped branches count as
  * done), or as soon as one is live (`join: any`); it is skipped when all are dead.
  */
+
 import { errorHandle } from "#contracts/workflow.ts";
-import { type Graph, handleOf } from "../workflow_graph.ts";
+import { type Graph, handleOf } from "#workflows/workflow_graph.ts";
 
 export type NodeState =
   /** Being executed, or to be executed again after a crash. */

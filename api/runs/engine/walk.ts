@@ -6,8 +6,8 @@
 import { setMaxListeners } from "node:events";
 import type { NewRunEvent } from "#contracts/run_event.ts";
 import type { WorkflowNode } from "#contracts/workflow.ts";
+import type { Graph } from "#workflows/workflow_graph.ts";
 import type { NodeRunRow } from "../run_rows.ts";
-import type { Graph } from "../workflow_graph.ts";
 import type { InputAnswer, Nesting, RunContext, WalkOutcome } from "./node_kind.ts";
 import type { NodeState } from "./stepper.ts";
 

@@ -2,8 +2,8 @@
  * The taxing place of an address: from its coordinates, else from city, postal code and region, with
  * an honest estimate of how sure that is. Offline: what our places do not know cannot be found.
  */
-import type { Jurisdiction } from "../rules/jurisdiction.ts";
-import { distanceKm, type Located, locate } from "../rules/place_at.ts";
+import type { Jurisdiction } from "../places/jurisdiction.ts";
+import { distanceKm, type Located, locate } from "../places/place_at.ts";
 import type { Ruleset } from "../rules/ruleset.ts";
 import type { AddressAnswer, AddressIssue } from "./address_schema.ts";
 import { citiesCalled, citiesLike, isCity, type MatchedCity } from "./city_match.ts";

@@ -1,7 +1,7 @@
 /** What `POST /v1/addresses/validate` takes and answers. */
 import { type Static, Type } from "@sinclair/typebox";
 import { oneOf } from "#contracts/one_of.ts";
-import { jurisdictionTypes } from "../rules/jurisdiction.ts";
+import { jurisdictionTypes } from "../places/jurisdiction.ts";
 
 const line = (maxLength: number, description?: string) =>
   Type.Optional(Type.String({ maxLength, ...(description && { description }) }));

@@ -2,7 +2,7 @@
  * Checks and normalises an address, offline: its country's format, its postal code, its region, and
  * the taxing place that it is in. Structure can be checked so, existence cannot: no street is known.
  */
-import type { Jurisdiction } from "../rules/jurisdiction.ts";
+import type { Jurisdiction } from "../places/jurisdiction.ts";
 import type { Ruleset } from "../rules/ruleset.ts";
 import type { AddressFormat, AddressRegion } from "./address_formats.ts";
 import { findPlace } from "./address_jurisdiction.ts";

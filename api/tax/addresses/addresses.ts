@@ -1,7 +1,7 @@
 /** Address validation: `POST /v1/addresses/validate`, offline and billable. */
 import { type Guard, type RequestRecord, type Route, route } from "#http/route.ts";
 import { invalidRequest } from "#http/validation.ts";
-import { folded } from "../jurisdictions.ts";
+import { folded } from "../places/jurisdictions.ts";
 import type { Ruleset } from "../rules/ruleset.ts";
 import { loadAddressFormats } from "./address_formats.ts";
 import { AddressAnswer, AddressRequest } from "./address_schema.ts";

@@ -1,6 +1,7 @@
 /** Which of our cities somebody means by a name, and which they may have meant. */
-import { folded } from "../jurisdictions.ts";
-import type { Jurisdiction } from "../rules/jurisdiction.ts";
+
+import type { Jurisdiction } from "../places/jurisdiction.ts";
+import { folded } from "../places/jurisdictions.ts";
 
 const cityTypes: ReadonlySet<Jurisdiction["type"]> = new Set(["city", "municipality", "special_zone", "district"]);
 

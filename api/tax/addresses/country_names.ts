@@ -1,6 +1,6 @@
 /** Countries by what people call them: codes, English names, and names in their own and the most spoken languages. */
 import { iso31661 } from "iso-3166";
-import { folded } from "../jurisdictions.ts";
+import { folded } from "../places/jurisdictions.ts";
 
 const languages = ["en", "fr", "es", "de", "it", "pt", "nl"];
 /** What is written in place of codes, and is none. */

@@ -1,6 +1,7 @@
 /** Which region of a country somebody means: by postal abbreviation, ISO 3166-2 code or name in any language we know. */
-import { folded } from "../jurisdictions.ts";
-import type { Jurisdiction } from "../rules/jurisdiction.ts";
+
+import type { Jurisdiction } from "../places/jurisdiction.ts";
+import { folded } from "../places/jurisdictions.ts";
 import type { AddressFormat, AddressRegion } from "./address_formats.ts";
 
 /** Countries whose post writes abbreviations, which stand as keys in the data. */

@@ -3,13 +3,13 @@
  * here is what they share, and reading.
  */
 import { Type } from "@sinclair/typebox";
+import type { Billable } from "#accounts/request_log.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Route, route } from "#http/route.ts";
 import { timeBoundsOf, timeRangeQuery } from "#http/time_range.ts";
 import { invalidRequest } from "#http/validation.ts";
 import type { Sql } from "#store/sql.ts";
 import type { CalculationOptions } from "../calculator/calculate.ts";
-import type { Billable } from "../request_log.ts";
 import { isCalendarDate, type Ruleset } from "../rules/ruleset.ts";
 import { bookingAdjustmentRoute } from "./booking_adjustment.ts";
 import { BookingChange, changesOf } from "./booking_change.ts";

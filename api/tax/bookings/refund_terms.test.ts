@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { ruleOf, rulesetOf, today } from "#test/kit/tax/calculation_fixture.ts";
 import { calculateWith } from "../calculator/calculate.ts";
-import { ruleOf, rulesetOf, today } from "../calculator/calculation_fixture.ts";
 import type { CalculationRequest } from "../calculator/calculation_request.ts";
 import { Rational } from "../calculator/rational.ts";
 import type { Rule } from "../rules/rule.ts";

@@ -1,7 +1,7 @@
 /** The answer of a calculation: its schema, and how it is made from what was evaluated. */
 import { type Static, Type } from "@sinclair/typebox";
 import { oneOf } from "#contracts/one_of.ts";
-import { jurisdictionTypes } from "../rules/jurisdiction.ts";
+import { jurisdictionTypes } from "../places/jurisdiction.ts";
 import { ruleKinds } from "../rules/rule.ts";
 import { type KnownVersion, needsCurrency, type PlaceRules, type Terms } from "../rules/ruleset.ts";
 import type { Stay } from "./calculation_request.ts";

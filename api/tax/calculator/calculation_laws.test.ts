@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { ruleOf, rulesetOf, today } from "#test/kit/tax/calculation_fixture.ts";
 import type { Rule } from "../rules/rule.ts";
 import type { Ruleset } from "../rules/ruleset.ts";
 import { calculate } from "./calculate.ts";
 import type { CalculationAnswer } from "./calculation_answer.ts";
-import { ruleOf, rulesetOf, today } from "./calculation_fixture.ts";
 import { CalculationProblem, type CalculationRequest } from "./calculation_request.ts";
 import { addDays } from "./calendar.ts";
 import { parseExactJson } from "./exact_json.ts";

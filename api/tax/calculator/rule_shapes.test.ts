@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { answerFor, ruleOf, rulesetOf, taxFor, today } from "#test/kit/tax/calculation_fixture.ts";
 import { loadRuleset } from "../rules/rule_files.ts";
 import type { PlaceRules } from "../rules/ruleset.ts";
 import { calculate, calculateWith } from "./calculate.ts";
-import { answerFor, ruleOf, rulesetOf, taxFor, today } from "./calculation_fixture.ts";
 import { CalculationProblem } from "./calculation_request.ts";
 
 const room = { unit: "room_night" } as const;

@@ -1,5 +1,6 @@
 /** The invoice of a booking: its details, its draft, issuing it, taking it back, and its UBL. */
 import { Type } from "@sinclair/typebox";
+import type { Billable } from "#accounts/request_log.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Route, route } from "#http/route.ts";
@@ -9,7 +10,6 @@ import { json, type Sql } from "#store/sql.ts";
 import { changing } from "../bookings/booking_change.ts";
 import { BookingReply, type BookingRow, bookingReply, findBooking, lockBooking } from "../bookings/booking_record.ts";
 import { createFrozenRules } from "../bookings/frozen_rules.ts";
-import type { Billable } from "../request_log.ts";
 import {
   changedInvoiceDetails,
   checkInvoiceDetails,

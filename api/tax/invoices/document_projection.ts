@@ -1,10 +1,11 @@
 /** A booking as the invoice that it would be, or is: pure, from what is known of the stay, seller and buyer. */
+
+import type { LegalProfile } from "#accounts/legal_profile.ts";
 import type { CalculationAnswer, TaxComponent } from "../calculator/calculation_answer.ts";
 import type { CalculationRequest } from "../calculator/calculation_request.ts";
 import { addDays } from "../calculator/calendar.ts";
 import { minorDigitsOf } from "../calculator/currency.ts";
 import { Rational, sumOf } from "../calculator/rational.ts";
-import type { LegalProfile } from "../legal_profile.ts";
 import type { KnownRule } from "../rules/ruleset.ts";
 import { hasEn16931 } from "./code_lists.ts";
 import { documentTextIn } from "./document_text.ts";

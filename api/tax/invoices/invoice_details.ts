@@ -3,10 +3,10 @@
  * paid. Kept with the booking until a live invoice freezes it.
  */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { legalFields } from "#accounts/legal_profile.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { invalidRequest, validatorFor } from "#http/validation.ts";
 import { Rational } from "../calculator/rational.ts";
-import { legalFields } from "../legal_profile.ts";
 import { isCalendarDate } from "../rules/ruleset.ts";
 import { isPaymentMeans, isVatExemptionCode } from "./code_lists.ts";
 import { isDocumentText } from "./document_text.ts";

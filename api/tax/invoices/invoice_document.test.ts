@@ -2,10 +2,6 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
-import type { TaxComponent } from "../calculator/calculation_answer.ts";
-import { Rational, sumOf } from "../calculator/rational.ts";
-import { creditNoteFor, type InvoicedStay, projectInvoice } from "./document_projection.ts";
-import type { InvoiceDocument } from "./invoice_document.ts";
 import {
   buyerDetails,
   exemptions,
@@ -15,7 +11,11 @@ import {
   sellerIn,
   stayFor,
   stayWithoutVat,
-} from "./invoice_fixture.ts";
+} from "#test/kit/tax/invoice_fixture.ts";
+import type { TaxComponent } from "../calculator/calculation_answer.ts";
+import { Rational, sumOf } from "../calculator/rational.ts";
+import { creditNoteFor, type InvoicedStay, projectInvoice } from "./document_projection.ts";
+import type { InvoiceDocument } from "./invoice_document.ts";
 import { violationsIn } from "./rules/check_document.ts";
 import { ublFor } from "./ubl.ts";
 

@@ -3,8 +3,9 @@
  * apart. The last number's row stays locked until the transaction ends, so a number that is not
  * used goes to the next in line.
  */
+
+import type { LegalProfile } from "#accounts/legal_profile.ts";
 import { type AnySql, oneRow } from "#store/sql.ts";
-import type { LegalProfile } from "../legal_profile.ts";
 
 export interface Series {
   organizationId: string;

@@ -2,11 +2,12 @@
  * Issuing and crediting. An invoice is a draft as long as the booking has no live one; issued, it
  * has a number and freezes the booking; credited, it is over and the booking a draft again.
  */
+
+import type { LegalProfile } from "#accounts/legal_profile.ts";
 import { ApiError } from "#contracts/errors.ts";
 import type { BillableCaller } from "#identity/api_keys.ts";
 import { type AnySql, json, oneRow } from "#store/sql.ts";
 import type { BookingRow } from "../bookings/booking_record.ts";
-import type { LegalProfile } from "../legal_profile.ts";
 import type { PlaceRules } from "../rules/ruleset.ts";
 import { creditNoteFor, projectInvoice } from "./document_projection.ts";
 import { type InvoiceDetails, isOverpaid } from "./invoice_details.ts";

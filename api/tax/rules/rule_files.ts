@@ -4,8 +4,8 @@ import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Static, TSchema } from "@sinclair/typebox";
 import { validatorFor } from "#http/validation.ts";
-import { JurisdictionFile } from "./jurisdiction.ts";
-import { assemblePlaces } from "./places.ts";
+import { JurisdictionFile } from "../places/jurisdiction.ts";
+import { assemblePlaces } from "../places/places.ts";
 import { RuleFile } from "./rule.ts";
 import { assembleRuleset, type Ruleset } from "./ruleset.ts";
 

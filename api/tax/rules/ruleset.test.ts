@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { placeAt } from "./place_at.ts";
+import { placeAt } from "../places/place_at.ts";
 import { loadRuleset } from "./rule_files.ts";
 
 const source = { id: "law", title: "The law", url: "https://example.com", checked_on: "2026-01-01", kind: "official" };

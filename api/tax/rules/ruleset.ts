@@ -3,7 +3,7 @@
  * each, and what of all that applies in one place. Pure: files come in as values.
  */
 import { createHash } from "node:crypto";
-import type { Jurisdiction } from "./jurisdiction.ts";
+import type { Jurisdiction } from "../places/jurisdiction.ts";
 import type { Case, Coverage, Example, Rule, RuleFile, RuleVersion, Source } from "./rule.ts";
 
 /** What `cases`, a version and its rule say together. */

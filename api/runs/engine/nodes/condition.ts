@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { RE2JS } from "re2js";
 import type { conditionOps, NodeConfig } from "#contracts/workflow.ts";
-import { resolveValue } from "../../references.ts";
+import { resolveValue } from "#workflows/references.ts";
 import { type ExecuteNode, NodeError, type RunContext } from "../node_kind.ts";
 
 type Case = NodeConfig<"condition">["cases"][number];

@@ -1,5 +1,5 @@
 import { defaultHandle } from "#contracts/workflow.ts";
-import { resolveValue } from "../../references.ts";
+import { resolveValue } from "#workflows/references.ts";
 import { type ExecuteNode, NodeError } from "../node_kind.ts";
 
 /** Waits for some seconds, or until a moment in RFC 3339; a moment in the past waits for nothing. */

@@ -1,5 +1,5 @@
 import { defaultHandle } from "#contracts/workflow.ts";
-import { resolveValue } from "../../references.ts";
+import { resolveValue } from "#workflows/references.ts";
 import { sendForNode } from "../http_answer.ts";
 import type { ExecuteNode } from "../node_kind.ts";
 import { renderTemplate } from "../templates.ts";

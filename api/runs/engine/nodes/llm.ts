@@ -2,10 +2,11 @@
  * A language model's reply to rendered messages: text streamed as it comes, tools called in between,
  * structured output checked. Output: `{text}`, and `json` where an `output_schema` is set.
  */
+
 import type { RunUsage } from "#contracts/run_event.ts";
 import { defaultHandle, type SchemaNode } from "#contracts/workflow.ts";
 import type { HistoryItem, LanguageModel, LlmChunk, LlmRequest } from "#providers/language_model.ts";
-import { compileSchemaNode, jsonSchemaOf } from "../../schema_node.ts";
+import { compileSchemaNode, jsonSchemaOf } from "#workflows/schema_node.ts";
 import { callHttpTool, toolSpecOf } from "../http_tool.ts";
 import { type ExecuteNode, type NodeContext, NodeError } from "../node_kind.ts";
 import { renderTemplate } from "../templates.ts";

@@ -1,6 +1,6 @@
 import { workflowLimits } from "#contracts/workflow.ts";
-import { resolveValue } from "../../references.ts";
-import { graphOf } from "../../workflow_graph.ts";
+import { resolveValue } from "#workflows/references.ts";
+import { graphOf } from "#workflows/workflow_graph.ts";
 import { type ExecuteNode, NodeError } from "../node_kind.ts";
 
 const concurrencyDefault = 5;

@@ -1,5 +1,5 @@
-import { compileSchemaNode } from "../../schema_node.ts";
-import { graphOf } from "../../workflow_graph.ts";
+import { compileSchemaNode } from "#workflows/schema_node.ts";
+import { graphOf } from "#workflows/workflow_graph.ts";
 import { type ExecuteNode, NodeError } from "../node_kind.ts";
 
 /**

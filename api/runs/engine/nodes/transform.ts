@@ -1,5 +1,5 @@
 import { defaultHandle } from "#contracts/workflow.ts";
-import { resolveValue } from "../../references.ts";
+import { resolveValue } from "#workflows/references.ts";
 import type { ExecuteNode } from "../node_kind.ts";
 
 /** An object of picked values: each field of `map` is a reference or a literal. No match is null. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type BrokenInvoice, breakInvoice, brokenInvoices, soundInvoices } from "./broken_invoices.ts";
+import { type BrokenInvoice, breakInvoice, brokenInvoices, soundInvoices } from "#test/kit/tax/invalid_invoices.ts";
 import { businessRules, violationsBeforeIssue, violationsIn } from "./check_document.ts";
 
 const named = (one: BrokenInvoice) => `${one.rule} at ${one.path}`;

@@ -1,0 +1,124 @@
+/** Proving an address and setting a new password, with tokens that came by mail. */
+import { Type } from "@sinclair/typebox";
+import { ApiError } from "#contracts/errors.ts";
+import { publicAccess, type Route, route } from "#http/route.ts";
+import { standingChanged } from "#identity/access_tokens.ts";
+import { countCostly } from "#identity/attempt_limits.ts";
+import { EmailAddress, NewPassword, refuseGuessable } from "#identity/credentials_schema.ts";
+import { hashPassword } from "#identity/password.ts";
+import { queueMail } from "./account_mail.ts";
+import { tokenLengthMax, useAccountToken } from "./account_tokens.ts";
+import type { AccountDeps } from "./accounts.ts";
+
+const Token = Type.String({ minLength: 1, maxLength: tokenLengthMax });
+const MessageReply = Type.Object({ message: Type.String() });
+
+/** Mails that one address of the network, and one mailbox, may cause in a minute. */
+const mailsPerMinute = { byCaller: 60, toMailbox: 5 };
+const triesPerMinute = 120;
+
+interface MailRoute {
+  path: string;
+  summary: string;
+  kind: "verify_email" | "reset_password";
+  message: string;
+}
+
+type RecoveryDeps = Pick<AccountDeps, "sql" | "bus" | "now" | "addressOf">;
+
+export function accountRecoveryRoutes({ sql, bus, now, addressOf }: RecoveryDeps): Route[] {
+  /** The same for every address: whether there is an account is the worker's question. */
+  const mailRoute = ({ path, summary, kind, message }: MailRoute): Route =>
+    route({
+      method: "POST",
+      path,
+      summary,
+      guard: publicAccess,
+      body: Type.Object({ email: EmailAddress }),
+      reply: { status: 200, body: MessageReply },
+      errors: ["too_many_requests"],
+      examples: { any_address: { body: { email: "anna@inn.example" } } },
+      handle: async ({ body: { email }, request }) => {
+        await countCostly(bus, `mail:${kind}`, addressOf(request), mailsPerMinute.byCaller);
+        await countCostly(bus, `mailbox:${kind}`, email.toLowerCase(), mailsPerMinute.toMailbox);
+        await queueMail(sql, { kind, email });
+        return { message };
+      },
+    });
+  return [
+    route({
+      method: "POST",
+      path: "/v1/auth/verify-email",
+      summary: "Confirm an e-mail address with the token that was sent there",
+      guard: publicAccess,
+      body: Type.Object({ token: Token }),
+      reply: { status: 200, body: MessageReply },
+      errors: ["gone", "too_many_requests"],
+      examples: {
+        token_from_the_mail: { body: { token: "{{verification_token}}" } },
+        unknown_token: {
+          body: { token: "nonsense" },
+          status: 410,
+          answer: { detail: "The verification link was used already or has expired" },
+        },
+      },
+      handle: async ({ body, request }) => {
+        await countCostly(bus, "verify", addressOf(request), triesPerMinute);
+        const verified = await sql.begin(async (transaction) => {
+          const at = now();
+          const userId = await useAccountToken(transaction, { token: body.token, purpose: "verify_email", now: at });
+          if (!userId) return false;
+          const rows = await transaction`
+            update app_user set email_verified_at = ${at}, updated_at = ${at}
+            where id = ${userId} and email_verified_at is null returning 1`;
+          return rows.length > 0;
+        });
+        if (!verified) throw new ApiError("gone", { detail: "The verification link was used already or has expired" });
+        return { message: "The e-mail address is verified" };
+      },
+    }),
+    mailRoute({
+      path: "/v1/auth/resend-verification",
+      summary: "Send the verification mail again; the answer is the same whether there is such an account or not",
+      kind: "verify_email",
+      message: "If the account exists and is not verified yet, a mail is on its way",
+    }),
+    mailRoute({
+      path: "/v1/auth/forgot-password",
+      summary: "Send a link for a new password; the answer is the same whether there is such an account or not",
+      kind: "reset_password",
+      message: "If the account exists, a mail is on its way",
+    }),
+    route({
+      method: "POST",
+      path: "/v1/auth/reset-password",
+      summary: "Set a new password with the token that was sent; ends all sessions and all other such tokens",
+      guard: publicAccess,
+      body: Type.Object({ token: Token, password: NewPassword }),
+      reply: { status: 200, body: MessageReply },
+      errors: ["bad_request", "too_many_requests"],
+      examples: {
+        token_from_the_mail: { body: { token: "{{reset_token}}", password: "another correct horse" } },
+      },
+      handle: async ({ body, request }) => {
+        await countCostly(bus, "reset", addressOf(request), triesPerMinute);
+        refuseGuessable(body.password);
+        const passwordHash = await hashPassword(body.password);
+        const userId = await sql.begin(async (transaction) => {
+          const at = now();
+          const found = await useAccountToken(transaction, { token: body.token, purpose: "reset_password", now: at });
+          if (found) {
+            await transaction`
+              update app_user
+              set password_hash = ${passwordHash}, token_version = token_version + 1, updated_at = ${at}
+              where id = ${found}`;
+          }
+          return found;
+        });
+        if (!userId) throw new ApiError("bad_request", { detail: "The reset link was used already or has expired" });
+        await standingChanged(bus, userId);
+        return { message: "The new password is set" };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,82 @@
+/** Starts the api as a server: the app, its stores where none are given, and an HTTP listener. */
+import type { Bus } from "#bus/bus.ts";
+import { openBus } from "#bus/open_bus.ts";
+import type { Logger } from "#http/logger.ts";
+import type { LiveKitSettings } from "#outbound/livekit.ts";
+import { awaitSchema } from "#store/awaited_schema.ts";
+import { prepareJobs } from "#store/jobs.ts";
+import { migrate } from "#store/migrations.ts";
+import { openSql, type Sql } from "#store/sql.ts";
+import { createApp } from "../app.ts";
+import { listen } from "./http_listener.ts";
+
+export interface StartApiOptions {
+  config: {
+    bindAddress: string;
+    apiPort: number;
+    publicUrl: string;
+    internalSecret: string;
+    encryptionKey: string;
+    jwtSecret: string;
+    requireEmailVerification: boolean;
+    appDomain: string;
+    allowPrivateAddresses: boolean;
+    liveKit?: LiveKitSettings | undefined;
+    databaseUrl?: string;
+    /** Of a database that this start opens: whether it migrates it or waits for somebody to. */
+    migrate?: "start" | "never";
+    redisUrl?: string | undefined;
+  };
+  /** Opened from `config.databaseUrl`, and migrated, when absent. */
+  sql?: Sql;
+  /** Opened from `config.redisUrl` when absent. */
+  bus?: Bus;
+  logger: Logger;
+}
+
+export interface RunningApi {
+  url: string;
+  port: number;
+  /** Finishes the requests under way, then closes what this start opened. */
+  close(): Promise<void>;
+}
+
+export async function startApi({ config, logger, ...given }: StartApiOptions): Promise<RunningApi> {
+  const sql = given.sql ?? (await openMigratedSql(config));
+  const bus = given.bus ?? (await openBus({ redisUrl: config.redisUrl }));
+  const app = await createApp({ sql, bus, logger, config, now: () => new Date() });
+  const listener = await listen(app.fetch, { host: config.bindAddress, port: config.apiPort });
+  logger.info({ url: listener.url }, "api listens");
+  return {
+    url: listener.url,
+    port: listener.port,
+    async close() {
+      await listener.close();
+      await app.close();
+      if (!given.bus) await bus.close();
+      if (!given.sql) await sql.end({ timeout: 5 });
+    },
+  };
+}
+
+/** How long a start that does not migrate waits for `npm run migrate`; a supervisor then starts it again. */
+const schemaPatienceMs = 60_000;
+
+/** @throws Error without a url, MigrationError when code and database disagree */
+export async function openMigratedSql(config: { databaseUrl?: string; migrate?: "start" | "never" }): Promise<Sql> {
+  const { databaseUrl } = config;
+  if (!databaseUrl) throw new Error("Cannot open the database: expected DATABASE_URL");
+  const sql = openSql({ databaseUrl });
+  try {
+    if (config.migrate === "never") {
+      await awaitSchema(sql, { patienceMs: schemaPatienceMs });
+    } else {
+      await migrate(sql);
+      await prepareJobs(databaseUrl);
+    }
+  } catch (error) {
+    await sql.end({ timeout: 5 });
+    throw error;
+  }
+  return sql;
+}

@@ -1,0 +1,72 @@
+/** What a call has said and used so far: the model's history, the record's items and turns, the usage. */
+import type { TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
+import type { Usage } from "#contracts/voice_protocol.ts";
+import type { HistoryItem } from "#providers/provider.ts";
+import type { SessionSink } from "../media_host.ts";
+
+/** Older things said are forgotten by the model. */
+export const historyItemsMax = 200;
+
+export class CallLog {
+  readonly #sink: SessionSink;
+  readonly #history: HistoryItem[] = [];
+  readonly #items = new Map<string, TranscriptItem>();
+  readonly #turns = new Map<string, TurnMetrics>();
+  readonly #usage: Usage = {
+    input_audio_ms: 0,
+    output_audio_ms: 0,
+    llm: { prompt: 0, completion: 0, cached: 0 },
+    tts_characters: 0,
+    stt_ms: 0,
+    tool_calls: 0,
+  };
+
+  constructor(sink: SessionSink) {
+    this.#sink = sink;
+  }
+
+  /** A copy for one request; audio is kept with the newest item alone. */
+  historyForRequest(): HistoryItem[] {
+    const history = [...this.#history];
+    const last = this.#history.length - 1;
+    for (const [i, item] of this.#history.entries()) {
+      if (i < last && item.audio) this.#history[i] = { role: item.role, text: item.text };
+    }
+    return history;
+  }
+
+  remember(item: HistoryItem): void {
+    if (item.role === "agent" && !item.text) return;
+    this.#history.push(item);
+    if (this.#history.length > historyItemsMax) this.#history.shift();
+  }
+
+  /** Adds or replaces an item of the transcript. */
+  item(item: TranscriptItem): void {
+    this.#items.set(item.item_id, item);
+  }
+
+  turn(metrics: TurnMetrics): void {
+    this.#turns.set(metrics.turn_id, metrics);
+  }
+
+  count(add: (usage: Usage) => void): void {
+    add(this.#usage);
+  }
+
+  usage(): Usage {
+    const usage = structuredClone(this.#usage);
+    usage.input_audio_ms = Math.round(usage.input_audio_ms);
+    usage.output_audio_ms = Math.round(usage.output_audio_ms);
+    usage.stt_ms = Math.round(usage.stt_ms);
+    return usage;
+  }
+
+  /** Reports what grew. */
+  flush(always = false): void {
+    if (!always && this.#items.size === 0 && this.#turns.size === 0) return;
+    this.#sink.record({ items: [...this.#items.values()], turns: [...this.#turns.values()], usage: this.usage() });
+    this.#items.clear();
+    this.#turns.clear();
+  }
+}

@@ -1,0 +1,682 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { audioFormatFor } from "#contracts/audio_format.ts";
+import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
+import { type HarnessOptions, SessionHarness } from "#test/kit/session_harness.ts";
+import { idlePrompt } from "./turns.ts";
+
+const echo: VoiceAgentConfig = { stt: { provider: "echo" }, llm: { provider: "echo" }, tts: { provider: "echo" } };
+
+function scripted(
+  over: {
+    transcripts?: string[];
+    replies?: string[];
+    stt?: Record<string, unknown>;
+    llm?: Record<string, unknown>;
+    tts?: Record<string, unknown>;
+    config?: VoiceAgentConfig;
+  } = {},
+): VoiceAgentConfig {
+  return {
+    stt: {
+      provider: "scripted",
+      options: { transcripts: over.transcripts ?? ["Hello"], partials: false, ...over.stt },
+    },
+    llm: { provider: "scripted", options: { replies: over.replies ?? ["How may I help you today?"], ...over.llm } },
+    tts: { provider: "scripted", options: over.tts ?? {} },
+    ...over.config,
+  };
+}
+
+/** A call that has said nothing yet. */
+async function call(config: VoiceAgentConfig, options: HarnessOptions = {}): Promise<SessionHarness> {
+  const harness = new SessionHarness({ config, ...options });
+  await harness.run(200);
+  return harness;
+}
+
+/** The caller speaks a turn and the answer begins. */
+async function oneTurn(h: SessionHarness, speechMs = 800): Promise<void> {
+  const before = h.messages("agent_speech_started").length;
+  await h.speak(speechMs);
+  await h.runUntil("agent_speech_started", before + 1);
+}
+
+describe("session: a call of three turns, one barged into", () => {
+  it("gives exactly these events", async () => {
+    const config = scripted({
+      transcripts: ["I want a room please", "No wait", "Thank you"],
+      replies: ["Of course. Which night would you like to stay?", "Sure.", "Goodbye."],
+      config: { welcome_message: "Good evening." },
+    });
+    const h = await call(config);
+    await h.runUntil("agent_speech_done");
+    await oneTurn(h);
+    await h.run(1000);
+    await oneTurn(h);
+    await h.runUntil("agent_speech_done", 3);
+    await oneTurn(h);
+    await h.runUntil("agent_speech_done", 4);
+    await h.run(1000);
+    await h.command({ type: "hang_up" });
+    const story = h.story().filter((line) => !line.startsWith("audio"));
+    assert.deepEqual(story, [
+      "state initializing",
+      "transcript agent partial: Good evening.",
+      "state speaking",
+      "agent_speech_started utt_1 welcome",
+      "mark start:utt_1",
+      "transcript agent final: Good evening.",
+      "mark end:utt_1",
+      "agent_speech_done utt_1",
+      "state listening",
+      "user_speech_started turn_1",
+      "user_speech_stopped turn_1",
+      "state thinking",
+      "transcript user final: I want a room please",
+      "transcript agent partial: Of course.",
+      "state speaking",
+      "agent_speech_started utt_2 model",
+      "mark start:utt_2",
+      "transcript agent partial: Of course. Which night would you like to stay?",
+      "transcript agent final: Of course. Which night would you like to stay?",
+      "clear utt_2 user_speech",
+      "user_speech_started turn_2",
+      "truncated utt_2: Of course. Which night",
+      "agent_speech_done utt_2 interrupted",
+      "turn_metrics turn_1",
+      "state listening",
+      "user_speech_stopped turn_2",
+      "state thinking",
+      "transcript user final: No wait",
+      "transcript agent partial: Sure.",
+      "state speaking",
+      "agent_speech_started utt_3 model",
+      "mark start:utt_3",
+      "transcript agent final: Sure.",
+      "mark end:utt_3",
+      "agent_speech_done utt_3",
+      "turn_metrics turn_2",
+      "state listening",
+      "user_speech_started turn_3",
+      "user_speech_stopped turn_3",
+      "state thinking",
+      "transcript user final: Thank you",
+      "transcript agent partial: Goodbye.",
+      "state speaking",
+      "agent_speech_started utt_4 model",
+      "mark start:utt_4",
+      "transcript agent final: Goodbye.",
+      "mark end:utt_4",
+      "agent_speech_done utt_4",
+      "turn_metrics turn_3",
+      "state listening",
+    ]);
+    assert.equal(h.end?.end.reason, "client_hangup");
+    const items = new Map(h.records.flatMap((record) => record.items).map((item) => [item.item_id, item]));
+    assert.deepEqual(
+      [...items.values()].map((item) => [item.role, item.heard_text, item.interrupted]),
+      [
+        ["agent", "Good evening.", false],
+        ["user", "I want a room please", false],
+        ["agent", "Of course. Which night", true],
+        ["user", "No wait", false],
+        ["agent", "Sure.", false],
+        ["user", "Thank you", false],
+        ["agent", "Goodbye.", false],
+      ],
+    );
+    assert.equal(new Set(h.records.flatMap((record) => record.turns).map((turn) => turn.turn_id)).size, 3);
+  });
+});
+
+describe("session: barge-in", () => {
+  it("sends no byte of an interrupted utterance after its clear, whatever happens when", async () => {
+    const step = fc.oneof(
+      fc.integer({ min: 1, max: 60 }).map((frames) => ({ do: "speak" as const, ms: frames * 20 })),
+      fc.integer({ min: 1, max: 80 }).map((frames) => ({ do: "wait" as const, ms: frames * 20 })),
+      fc.constant({ do: "interrupt" as const, ms: 0 }),
+      fc.constant({ do: "say" as const, ms: 0 }),
+      fc.constant({ do: "type" as const, ms: 0 }),
+      fc.constantFrom(100, 600, 2000).map((ms) => ({ do: "link_lost" as const, ms })),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 3, maxLength: 12 }),
+        fc.constantFrom(60, 400, 5000),
+        async (steps, clientBufferMs) => {
+          const transcripts = ["One", "", "Two", "", "", "Three"];
+          const h = await call(
+            scripted({ transcripts, replies: ["This is a rather long answer, with a comma in it. And more."] }),
+            {
+              clientBufferMs,
+            },
+          );
+          await oneTurn(h, 400);
+          for (const { do: what, ms } of steps) {
+            if (what === "speak") await h.speak(ms);
+            else if (what === "wait") await h.run(ms);
+            else if (what === "interrupt") await h.command({ type: "interrupt" });
+            else if (what === "say")
+              await h.command({ type: "say", text: "Excuse me, please.", behavior: "interrupt" });
+            else if (what === "type") await h.command({ type: "user_message", text: "And now?", urgency: "immediate" });
+            else {
+              h.session.pause();
+              await h.clock.advance(ms);
+              h.session.resume();
+            }
+          }
+          await h.run(6000);
+          checkUtterances(h);
+          h.session.end("client_hangup");
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  /** Audio flows only inside of an announced utterance, never after its clear; each utterance ends once. */
+  function checkUtterances(h: SessionHarness): void {
+    let open: string | undefined;
+    const ended = new Set<string>();
+    for (const sent of h.sent) {
+      if (sent.kind === "audio") {
+        assert.ok(open, "audio outside of an utterance");
+        assert.ok(!ended.has(open), `audio of ${open} after its end`);
+        continue;
+      }
+      const { message } = sent;
+      if (message.type === "agent_speech_started") {
+        assert.equal(open, undefined, "two utterances at once");
+        assert.ok(!ended.has(message.utterance_id), "an utterance comes back");
+        open = message.utterance_id;
+      } else if (message.type === "clear" && message.utterance_id === open) ended.add(message.utterance_id);
+      else if (message.type === "agent_speech_done") {
+        assert.equal(message.utterance_id, open);
+        assert.equal(ended.has(message.utterance_id), message.interrupted);
+        ended.add(message.utterance_id);
+        open = undefined;
+      }
+    }
+  }
+
+  it("goes on from the sample where it cut when no words follow within 2 s", async () => {
+    const config = scripted({
+      transcripts: ["Hello", ""],
+      replies: ["This is a longer answer that takes a while to say."],
+    });
+    const whole = await call(config);
+    await oneTurn(whole);
+    await whole.runUntil("agent_speech_done");
+
+    const h = await call(config);
+    await oneTurn(h);
+    await h.run(600);
+    await h.speak(300);
+    await h.runUntil("truncated");
+    await h.runUntil("agent_speech_done", 2);
+    const [cut] = h.messages("truncated");
+    const [clear] = h.messages("clear");
+    assert.ok(cut && clear);
+    const clearAt = h.sent.findIndex((sent) => sent.kind === "message" && sent.message === clear);
+    const before = Buffer.concat(
+      h.sent.slice(0, clearAt).flatMap((sent) => (sent.kind === "audio" ? [sent.frame] : [])),
+    );
+    const after = Buffer.concat(h.sent.slice(clearAt).flatMap((sent) => (sent.kind === "audio" ? [sent.frame] : [])));
+    const playedBytes = Math.floor(cut.played_ms * 16) * 2;
+    assert.deepEqual(Buffer.concat([before.subarray(0, playedBytes), after]), whole.audioBytes());
+    const [, goneOn] = h.messages("agent_speech_started");
+    assert.equal(goneOn?.utterance_id, "utt_2");
+    const stoppedAt = h.sent.find((sent) => sent.kind === "message" && sent.message === clear)?.atMs ?? 0;
+    const goneOnAt = h.sent.find((sent) => sent.kind === "message" && sent.message === goneOn)?.atMs ?? 0;
+    assert.equal(goneOnAt - stoppedAt, 2000);
+    const texts = h.records.flatMap((record) => record.items).filter((item) => item.role === "agent");
+    assert.equal(texts.map((item) => item.heard_text).join(" "), "This is a longer answer that takes a while to say.");
+  });
+
+  it("goes on wherever it was cut, while the model streams too, and every word is heard once", async () => {
+    const reply = "Certainly. We have a room with a view, and one without it, which is larger. Both are free.";
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 250 }),
+        fc.constantFrom(0, 8, 40),
+        fc.constantFrom(0, 300),
+        fc.boolean(),
+        async (waitFrames, tokens_per_s, delay_ms, echoesMarks) => {
+          const config = scripted({
+            transcripts: ["Hello", ""],
+            replies: [reply],
+            llm: { tokens_per_s },
+            tts: { delay_ms },
+          });
+          const h = await call(config, { echoesMarks });
+          await h.speak(600);
+          await h.runUntil("user_speech_stopped");
+          await h.run(waitFrames * 20);
+          await h.speak(300);
+          await h.run(20_000);
+          const items = new Map(h.records.flatMap(({ items }) => items).map((item) => [item.item_id, item]));
+          const heard = [...items.values()].flatMap((item) => (item.role === "agent" ? [item.heard_text] : []));
+          assert.equal(heard.filter(Boolean).join(" "), reply);
+          checkUtterances(h);
+          h.session.end("client_hangup");
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  it("does not go on after a client's interrupt, and answers it with clear", async () => {
+    const h = await call(scripted());
+    await oneTurn(h);
+    await h.run(300);
+    await h.command({ type: "interrupt" });
+    await h.run(4000);
+    assert.deepEqual(h.messages("clear"), [{ type: "clear", utterance_id: "utt_1", reason: "client_interrupt" }]);
+    assert.equal(h.messages("agent_speech_started").length, 1);
+    await h.command({ type: "interrupt" });
+    assert.equal(h.messages("clear").length, 2, "an interrupt of nothing is answered too");
+  });
+
+  it("clears within the frame that completes 150 ms of speech", async () => {
+    const h = await call(scripted({ replies: ["A long answer that goes on and on and on and on."] }));
+    await oneTurn(h);
+    await h.run(1000);
+    const startedMs = h.clock.nowMs();
+    await h.speak(400);
+    const clear = h.sent.find((sent) => sent.kind === "message" && sent.message.type === "clear");
+    assert.ok(clear && clear.atMs - startedMs <= 180, `clear after ${clear && clear.atMs - startedMs} ms`);
+  });
+
+  it("waits for 500 ms where the device cancels no echo", async () => {
+    const h = await call(scripted({ replies: ["A long answer that goes on and on and on and on."] }));
+    await h.command({ type: "start", capabilities: { echo_cancellation: false } });
+    await oneTurn(h);
+    await h.run(1000);
+    await h.speak(440);
+    assert.equal(h.messages("clear").length, 0);
+    await h.speak(200);
+    assert.equal(h.messages("clear").length, 1);
+  });
+
+  it("keeps the lead short for a client that cannot clear", async () => {
+    const h = await call(scripted({ replies: ["A long answer that goes on and on and on and on."] }), {
+      clientBufferMs: 5000,
+    });
+    await h.command({ type: "start", capabilities: { clear: false } });
+    await oneTurn(h);
+    const bytes = h.audioBytes().length;
+    assert.ok(bytes > 0 && bytes <= 80 * 32, `${bytes / 32} ms ahead`);
+  });
+
+  it("is not allowed where the agent's configuration says so: the turn is answered afterwards", async () => {
+    const h = await call(
+      scripted({
+        replies: ["One answer of some length.", "Two."],
+        config: { advanced: { allow_interruptions: false } },
+      }),
+    );
+    await oneTurn(h);
+    await h.speak(400);
+    await h.runUntil("agent_speech_done", 2);
+    assert.equal(h.messages("clear").length, 0);
+    assert.equal(
+      h.messages("agent_speech_done").some((message) => message.interrupted),
+      false,
+    );
+  });
+});
+
+describe("session: echo", () => {
+  for (const [name, request] of [
+    ["16 kHz PCM", { encoding: "pcm_s16le" }],
+    ["48 kHz PCM", { encoding: "pcm_s16le", sample_rate: 48_000 }],
+    ["mulaw", { encoding: "mulaw" }],
+    ["alaw", { encoding: "alaw" }],
+  ] as const) {
+    it(`gives ${name} back sample for sample`, async () => {
+      const format = audioFormatFor(request);
+      const h = await call(echo, { inputFormat: format });
+      const inputs: Uint8Array[] = [];
+      const { audio } = h.session;
+      h.session.audio = (bytes, atMs) => {
+        inputs.push(bytes);
+        audio.call(h.session, bytes, atMs);
+      };
+      await h.run(500);
+      await h.speak(700);
+      await h.runUntil("agent_speech_done");
+      const input = Buffer.concat(inputs);
+      // The two zeros of mulaw are one sample.
+      if (format.encoding === "mulaw") for (const [i, byte] of input.entries()) if (byte === 0x7f) input[i] = 0xff;
+      const output = h.audioBytes();
+      assert.ok(output.length > 0);
+      const at = input.indexOf(output);
+      assert.ok(at >= 0, "the answer is a stretch of the input");
+      const perMs = input.length / (inputs.length * 20);
+      const speechAt = 500 * perMs;
+      assert.ok(Math.abs(at + 300 * perMs - speechAt) <= 80 * perMs, `begins ${at / perMs} ms in, speech at 500`);
+      assert.ok(at + output.length >= speechAt + 600 * perMs, "reaches the end of speech");
+      assert.ok(at + output.length <= speechAt + 900 * perMs, "without the silence after it");
+    });
+  }
+
+  for (const [name, input, output] of [
+    ["mulaw in, 48 kHz PCM out", { encoding: "mulaw" }, { sample_rate: 48_000 }],
+    ["48 kHz PCM in, alaw out", { sample_rate: 48_000 }, { encoding: "alaw" }],
+    ["opus both ways", { encoding: "opus" }, { encoding: "opus" }],
+    ["16 kHz PCM in, opus out", {}, { encoding: "opus", sample_rate: 24_000 }],
+    ["opus in, 44.1 kHz PCM out", { encoding: "opus", sample_rate: 16_000 }, { sample_rate: 44_100 }],
+  ] as const) {
+    it(`speaks the same length back: ${name}`, async () => {
+      const h = await call(echo, { inputFormat: audioFormatFor(input), outputFormat: audioFormatFor(output) });
+      await h.run(500);
+      await h.speak(1000);
+      await h.runUntil("agent_speech_done");
+      const [done] = h.messages("agent_speech_done");
+      assert.ok(done && done.audio_ms > 1150 && done.audio_ms < 1550, `${done?.audio_ms} ms`);
+      h.session.end("client_hangup");
+    });
+  }
+});
+
+describe("session: time", () => {
+  it("measures a turn: providers' delays and nothing of its own", async () => {
+    const h = await call(scripted({ stt: { delay_ms: 120 }, llm: { delay_ms: 250 }, tts: { delay_ms: 80 } }));
+    await oneTurn(h);
+    await h.runUntil("turn_metrics");
+    const [metrics] = h.messages("turn_metrics");
+    assert.ok(metrics);
+    assert.ok(metrics.eos_wait_ms >= 500 && metrics.eos_wait_ms <= 520, `${metrics.eos_wait_ms}`);
+    const { stt_final_ms, llm_ttft_ms, tts_ttfb_ms, gateway_ms, end_of_turn_to_audio_ms, to_playout_ms } = metrics;
+    assert.deepEqual(
+      { stt_final_ms, llm_ttft_ms, tts_ttfb_ms, gateway_ms, end_of_turn_to_audio_ms },
+      {
+        stt_final_ms: 120,
+        llm_ttft_ms: 250,
+        tts_ttfb_ms: 80,
+        gateway_ms: 0,
+        end_of_turn_to_audio_ms: 450,
+      },
+    );
+    assert.ok(to_playout_ms !== undefined && to_playout_ms >= 450 && to_playout_ms <= 490, `${to_playout_ms}`);
+  });
+
+  it("speaks the first clause while the model still streams", async () => {
+    const h = await call(
+      scripted({ replies: ["Yes. One two three four five six seven eight nine ten."], llm: { tokens_per_s: 10 } }),
+    );
+    await oneTurn(h);
+    const startedMs = h.clock.nowMs();
+    await h.runUntil("agent_speech_done");
+    const final = h.sent.find(
+      (sent) =>
+        sent.kind === "message" &&
+        sent.message.type === "transcript" &&
+        sent.message.role === "agent" &&
+        sent.message.final,
+    );
+    assert.ok(final && final.atMs > startedMs + 500);
+  });
+
+  it("prompts once at half of the idle time and ends the call at the whole", async () => {
+    const h = await call(scripted({ config: { advanced: { idle_timeout_s: 10 } } }));
+    await h.run(30_000);
+    assert.deepEqual(
+      h.messages("agent_speech_started").map((message) => message.source),
+      ["filler"],
+    );
+    const spoken = h.messages("transcript").filter((message) => message.final);
+    assert.deepEqual(
+      spoken.map((message) => message.text),
+      [idlePrompt],
+    );
+    assert.equal(h.end?.end.reason, "idle_timeout");
+    assert.ok(h.end && h.end.atMs < 12_500, `${h.end?.atMs}`);
+  });
+
+  it("ends the longest call", async () => {
+    const h = await call(scripted({ config: { advanced: { max_call_duration_s: 10, idle_timeout_s: 0 } } }));
+    await h.run(12_000);
+    assert.equal(h.end?.end.reason, "max_duration");
+    assert.equal(h.end?.end.duration_ms, 10_000);
+  });
+
+  it("warns once of a caller from whom nothing comes", async () => {
+    const h = await call(scripted());
+    h.sendsAudio = false;
+    await h.run(25_000);
+    assert.deepEqual(
+      h.messages("warning").map((message) => message.code),
+      ["no_input_audio"],
+    );
+  });
+
+  it("ends a turn although the caller's audio stops in mid-word", async () => {
+    const h = await call(scripted());
+    await h.speak(500);
+    h.sendsAudio = false;
+    await h.runUntil("agent_speech_started", 1, 2000);
+  });
+
+  it("reports usage each minute", async () => {
+    const h = await call(scripted({ config: { advanced: { idle_timeout_s: 0 } } }));
+    await h.run(121_000);
+    assert.deepEqual(
+      h.messages("usage").map((message) => Math.round(message.input_audio_ms / 1000)),
+      [60, 120],
+    );
+  });
+});
+
+describe("session: what a client may send", () => {
+  it("takes typed text as a turn, and says nothing while it only adds context", async () => {
+    const h = await call({
+      llm: { provider: "scripted", options: { replies: ["One.", "Two."] } },
+      tts: { provider: "scripted" },
+    });
+    await h.command({ type: "context_update", text: "The guest has booked room 7." });
+    await h.run(1000);
+    assert.equal(h.messages("agent_speech_started").length, 0);
+    await h.command({ type: "user_message", text: "Hello?" });
+    await h.runUntil("agent_speech_done");
+    const said = h
+      .messages("transcript")
+      .filter((message) => message.final)
+      .map((message) => `${message.role}: ${message.text}`);
+    assert.deepEqual(said, ["user: Hello?", "agent: One."]);
+  });
+
+  it("answers digits after # or a pause of 1.5 s", async () => {
+    const h = await call(scripted({ replies: ["One.", "Two."] }));
+    for (const digit of ["4", "2", "#"]) await h.command({ type: "dtmf", digit });
+    await h.runUntil("agent_speech_done");
+    await h.command({ type: "dtmf", digit: "7" });
+    await h.run(1400);
+    assert.equal(h.messages("agent_speech_started").length, 1);
+    await h.runUntil("agent_speech_done", 2);
+    const typed = h.messages("transcript").filter((message) => message.role === "user");
+    assert.deepEqual(
+      typed.map((message) => message.text),
+      ["42", "7"],
+    );
+  });
+
+  it("says what it is told: refused in a turn, queued, or interrupting", async () => {
+    const h = await call(scripted({ config: { welcome_message: "Welcome to this hotel, dear guest." } }));
+    await h.command({ type: "say", text: "No." });
+    await h.command({ type: "say", text: "Later.", behavior: "queue" });
+    await h.command({ type: "say", text: "Now!", behavior: "interrupt" });
+    await h.runUntil("agent_speech_done", 3);
+    assert.deepEqual(
+      h.messages("warning").map((message) => message.code),
+      ["say_refused"],
+    );
+    assert.deepEqual(
+      h.messages("clear").map((message) => message.reason),
+      ["say"],
+    );
+    const said = h
+      .messages("transcript")
+      .filter((message) => message.final)
+      .map((message) => message.text);
+    assert.deepEqual(said.slice(-2), ["Now!", "Later."]);
+  });
+
+  it("hears nothing while muted", async () => {
+    const h = await call(scripted());
+    await h.command({ type: "mute" });
+    await h.speak(1000);
+    await h.run(2000);
+    assert.equal(h.messages("user_speech_started").length, 0);
+    await h.command({ type: "unmute" });
+    await oneTurn(h);
+  });
+
+  it("says a farewell in full and hangs up", async () => {
+    const h = await call(scripted({ config: { welcome_message: "Welcome to this hotel, dear guest." } }));
+    await h.run(300);
+    await h.command({ type: "hang_up", message: "We have to close. Goodbye." });
+    await h.speak(1000);
+    await h.run(2000);
+    assert.equal(h.end?.end.reason, "client_hangup");
+    assert.deepEqual(
+      h.messages("agent_speech_done").map((message) => message.interrupted),
+      [true, false],
+    );
+  });
+
+  it("sends no audio to a text-only client", async () => {
+    const h = new SessionHarness({ config: scripted({ config: { welcome_message: "Welcome." } }) });
+    h.sendsAudio = false;
+    await h.command({ type: "start", capabilities: { text_only: true } });
+    await h.run(500);
+    await h.command({ type: "user_message", text: "Hello?" });
+    await h.run(500);
+    const said = h
+      .messages("transcript")
+      .filter((message) => message.final)
+      .map((message) => message.text);
+    assert.deepEqual(said, ["Welcome.", "Hello?", "How may I help you today?"]);
+    assert.equal(h.audioBytes().length, 0);
+    assert.deepEqual(h.messages("state").at(-1)?.state, "listening");
+  });
+
+  it("says what of the configuration is not there yet", async () => {
+    const h = await call(scripted({ config: { recording_enabled: true } }));
+    assert.deepEqual(
+      h.messages("warning").map((message) => [message.code, message.ref]),
+      [["not_available", "recording_enabled"]],
+    );
+  });
+
+  it("tells the model that speech came without a recognizer", async () => {
+    const h = await call({ llm: { provider: "rules" }, tts: { provider: "scripted" } });
+    await oneTurn(h);
+    const said = h.messages("transcript").filter((message) => message.role === "agent");
+    assert.match(said.map((message) => message.text).join(" "), /stt/i);
+  });
+
+  it("takes up initial messages as history", async () => {
+    const h = await call(
+      { llm: { provider: "echo" }, tts: { provider: "scripted" } },
+      { initialMessages: [{ role: "user", text: "Before." }] },
+    );
+    await h.command({ type: "user_message", text: "After." });
+    await h.runUntil("agent_speech_done");
+    assert.equal(h.messages("transcript").at(-1)?.text, "After.");
+  });
+});
+
+describe("session: when a provider fails", () => {
+  for (const stage of ["stt", "llm", "tts"] as const) {
+    for (const fault of ["fail_on", "hang_on"] as const) {
+      it(`${stage} ${fault}: the client is told and the next turn works`, async () => {
+        const h = await call(
+          scripted({ transcripts: ["One", "Two"], replies: ["First.", "Second."], [stage]: { [fault]: [1] } }),
+        );
+        await h.speak(600);
+        await h.runUntil("error", 1, 20_000);
+        const [error] = h.messages("error");
+        assert.deepEqual([error?.code, error?.fatal], [`${stage}_failed`, false]);
+        await h.run(3000);
+        assert.equal(h.messages("state").at(-1)?.state, "listening");
+        await oneTurn(h);
+        await h.runUntil("agent_speech_done");
+        assert.equal(h.messages("error").length, 1);
+        assert.equal(h.end, undefined);
+      });
+    }
+  }
+});
+
+describe("session: tools", () => {
+  it("ends the call by end_call after the farewell", async () => {
+    const tool_calls = [{ turn: 1, name: "end_call", arguments: { message: "Goodbye then." } }];
+    const h = await call(scripted({ llm: { tool_calls }, config: { end_call_enabled: true } }));
+    await h.speak(600);
+    await h.run(5000);
+    assert.equal(h.end?.end.reason, "agent_hangup");
+    assert.equal(h.end?.usage.tool_calls, 1);
+    assert.deepEqual(
+      h.messages("tool_event").map((message) => message.phase),
+      ["started", "completed"],
+    );
+    assert.equal(h.messages("transcript").at(-1)?.text, "Goodbye then.");
+  });
+
+  it("answers the model that a tool is not available, and speaks its reply", async () => {
+    const tool_calls = [{ turn: 1, name: "book_room", arguments: {} }];
+    const h = await call(scripted({ llm: { tool_calls }, replies: ["I cannot do that."] }));
+    await oneTurn(h);
+    assert.deepEqual(
+      h.messages("warning").map((message) => message.code),
+      ["not_available"],
+    );
+    assert.deepEqual(
+      h.messages("tool_event").map((message) => message.phase),
+      ["started", "failed"],
+    );
+    assert.equal(h.messages("transcript").at(-1)?.text, "I cannot do that.");
+  });
+});
+
+describe("session: a lost link", () => {
+  it("pauses where it is and goes on with the next sample, nothing lost or doubled", async () => {
+    const config = scripted({ replies: ["This is a longer answer that takes a while to say."] });
+    const whole = await call(config);
+    await oneTurn(whole);
+    await whole.runUntil("agent_speech_done");
+
+    const h = await call(config);
+    await oneTurn(h);
+    await h.run(500);
+    h.session.pause();
+    const before = h.audioBytes().length;
+    await h.clock.advance(2000);
+    assert.equal(h.audioBytes().length, before, "nothing is sent meanwhile");
+    h.session.resume();
+    await h.runUntil("agent_speech_done");
+    assert.deepEqual(h.audioBytes(), whole.audioBytes());
+    assert.equal(h.messages("clear").length, 0);
+    assert.equal(h.messages("agent_speech_started").length, 1);
+  });
+});
+
+describe("session: marks", () => {
+  it("knows without them when an utterance was heard", async () => {
+    const h = await call(scripted(), { echoesMarks: false });
+    await oneTurn(h);
+    await h.runUntil("agent_speech_done", 1, 5000);
+    assert.equal(h.messages("turn_metrics")[0]?.to_playout_ms, undefined);
+  });
+
+  it("sends none to a client without them", async () => {
+    const h = await call(scripted());
+    await h.command({ type: "start", capabilities: { marks: false } });
+    await oneTurn(h);
+    await h.runUntil("agent_speech_done", 1, 5000);
+    assert.equal(h.messages("mark").length, 0);
+  });
+});

@@ -1,0 +1,166 @@
+/** The caller's words: recognition of what was spoken, and the transcript of it and of what was typed. */
+
+import type { Pcm, SpeechToText } from "#providers/provider.ts";
+import { recognize } from "../answering/answer.ts";
+import type { SessionMessage } from "../media_host.ts";
+import type { Scheduler } from "../threads/scheduler.ts";
+import type { CallLog } from "./call_log.ts";
+import { TurnTiming, tenths } from "./turn_timing.ts";
+import type { TurnEvent } from "./turns.ts";
+
+/** What `CallerTurns` needs of its session. */
+export interface CallerTurnsHost {
+  /** Milliseconds since the call began. */
+  callMs(nowMs: number): number;
+  nextItemId(): string;
+  send(message: SessionMessage): void;
+  failed(stage: "stt", cause: unknown): void;
+  dispatch(event: TurnEvent): void;
+}
+
+/** A spoken turn as it ended. */
+export interface SpokenTurn {
+  turn: number;
+  audio: Pcm;
+  /** Its length without the prefix, and the silence that was waited for. */
+  speechMs: number;
+  waitedMs: number;
+  /** When the frame arrived that completed the wait. */
+  endedAtMs: number;
+}
+
+export function turnId(turn: number): string {
+  return `turn_${turn}`;
+}
+
+export class CallerTurns {
+  readonly #stt: SpeechToText | undefined;
+  readonly #scheduler: Scheduler;
+  readonly #host: CallerTurnsHost;
+  readonly #log: CallLog;
+  readonly #abort = new AbortController();
+  /** Of turns that are spoken but not answered. */
+  readonly #unanswered = new Map<number, { timing: TurnTiming; audio: Pcm }>();
+  #item: { turn: number; itemId: string } | undefined;
+  #utterances = 0;
+
+  constructor(stt: SpeechToText | undefined, scheduler: Scheduler, host: CallerTurnsHost, log: CallLog) {
+    this.#stt = stt;
+    this.#scheduler = scheduler;
+    this.#host = host;
+    this.#log = log;
+    if (stt) stt.onPartial = (result) => this.#takePartial(result.text, result.language);
+  }
+
+  get recognizes(): boolean {
+    return this.#stt !== undefined;
+  }
+
+  speechBegins(turn: number, audioMs: number): void {
+    this.#item = { turn, itemId: this.#host.nextItemId() };
+    this.#host.send({ type: "user_speech_started", turn_id: turnId(turn), audio_ms: tenths(audioMs) });
+  }
+
+  hears(pcm: Pcm): void {
+    this.#stt?.write(pcm);
+  }
+
+  #takePartial(text: string, language: string | undefined): void {
+    const item = this.#item;
+    if (this.#abort.signal.aborted || !item || !text) return;
+    const labels = { turn_id: turnId(item.turn), item_id: item.itemId, ...(language && { language }) };
+    this.#host.send({ type: "transcript", role: "user", ...labels, text, final: false });
+    this.#host.dispatch({ type: "words" });
+  }
+
+  /** The words of a spoken turn, where a recognizer is set: `recognized` follows. */
+  async recognize({ turn, audio, speechMs, waitedMs, endedAtMs }: SpokenTurn): Promise<void> {
+    const itemId = this.#item?.turn === turn ? this.#item.itemId : this.#host.nextItemId();
+    this.#item = undefined;
+    const timing = new TurnTiming(turnId(turn), endedAtMs, waitedMs);
+    this.#unanswered.set(turn, { timing, audio });
+    const endMs = this.#host.callMs(endedAtMs) - waitedMs;
+    const at = { startMs: endMs - speechMs, endMs };
+    if (!this.#stt) {
+      this.#record(turn, itemId, "", at);
+      this.#host.dispatch({ type: "recognized", turn, understood: true });
+      return;
+    }
+    this.#log.count((usage) => {
+      usage.stt_ms += speechMs;
+    });
+    const utterance = { ...audio, index: this.#utterances };
+    this.#utterances += 1;
+    const { signal } = this.#abort;
+    const result = await recognize(this.#stt, utterance, signal, this.#scheduler, (cause) =>
+      this.#host.failed("stt", cause),
+    );
+    if (signal.aborted) return;
+    timing.note("stt_final", this.#scheduler.nowMs());
+    const text = result.text.trim();
+    if (text) {
+      this.#show(turn, itemId, text, { ...at, language: result.language });
+      this.#log.remember({ role: "user", text, audio });
+    } else this.#unanswered.delete(turn);
+    this.#host.dispatch({ type: "recognized", turn, understood: text !== "" });
+  }
+
+  /** A spoken turn gets its answer: its timing. Older turns are answered with it. */
+  takeSpoken(turn: number): TurnTiming {
+    const spoken = this.#unanswered.get(turn);
+    this.#unanswered.clear();
+    if (!this.#stt && spoken) this.#log.remember({ role: "user", text: "", audio: spoken.audio });
+    const timing = spoken?.timing ?? new TurnTiming(turnId(turn), this.#scheduler.nowMs(), 0);
+    timing.note("floor", this.#scheduler.nowMs());
+    return timing;
+  }
+
+  /** A typed turn gets its answer. */
+  takeTyped(turn: number, text: string): TurnTiming {
+    const nowMs = this.#scheduler.nowMs();
+    const callMs = this.#host.callMs(nowMs);
+    this.#unanswered.clear();
+    this.#show(turn, this.#host.nextItemId(), text, { startMs: callMs, endMs: callMs });
+    this.#log.remember({ role: "user", text });
+    return new TurnTiming(turnId(turn), nowMs, 0);
+  }
+
+  #show(
+    turn: number,
+    itemId: string,
+    text: string,
+    at: { startMs: number; endMs: number; language?: string | undefined },
+  ): void {
+    this.#host.send({
+      type: "transcript",
+      role: "user",
+      turn_id: turnId(turn),
+      item_id: itemId,
+      text,
+      final: true,
+      ...(at.language && { language: at.language }),
+      start_ms: tenths(Math.max(0, at.startMs)),
+      end_ms: tenths(Math.max(0, at.endMs)),
+    });
+    this.#record(turn, itemId, text, at);
+  }
+
+  #record(turn: number, itemId: string, text: string, at: { startMs: number; endMs: number }): void {
+    this.#log.item({
+      item_id: itemId,
+      turn_id: turnId(turn),
+      role: "user",
+      text,
+      heard_text: text,
+      interrupted: false,
+      start_ms: tenths(Math.max(0, at.startMs)),
+      end_ms: tenths(Math.max(0, at.endMs)),
+    });
+    this.#log.flush();
+  }
+
+  close(): void {
+    this.#abort.abort();
+    this.#stt?.close();
+  }
+}

@@ -1,0 +1,175 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import fc from "fast-check";
+import { type App, createApp } from "#api/app.ts";
+import { createMemoryBus } from "#bus/memory_bus.ts";
+import { errorCatalogue } from "#contracts/errors.ts";
+import type { Logger } from "#http/logger.ts";
+import { openSql } from "#store/sql.ts";
+import { type ApiHarness, appConfig, openApiHarness } from "#test/kit/api_harness.ts";
+
+const logged: { level: string; fields: object }[] = [];
+const note = (level: string) => (fields: object) => void logged.push({ level, fields });
+const logger: Logger = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") };
+
+describe("every request", () => {
+  let api: ApiHarness;
+  before(async () => {
+    api = await openApiHarness(logger);
+  });
+  after(() => api.close());
+
+  const post = (body: unknown) => api.call("POST", "/v1/projects", { token: api.owner.token, body });
+
+  it("to an unknown path or with another method is a 404 in the envelope", async () => {
+    const notFound = { error: { code: "not_found", message: "Not Found" } };
+    for (const [method, path] of [
+      ["GET", "/"],
+      ["GET", "/v1/nothing"],
+      ["PUT", "/v1/projects"],
+      ["GET", "/v1/projects/"],
+      ["POST", "/openapi.json"],
+    ] as const) {
+      const answer = await api.call(method, path, { token: api.owner.token });
+      assert.deepEqual([answer.status, answer.body], [404, notFound], `${method} ${path}`);
+    }
+  });
+
+  it("carries an id of its own in the answer", async () => {
+    const ids = await Promise.all(
+      [1, 2].map(async () => (await api.call("GET", "/healthz")).headers.get("x-request-id")),
+    );
+    assert.ok(ids[0] && ids[1] && ids[0] !== ids[1]);
+  });
+
+  it("with a body that is no JSON, or no object, is a 400 that says so", async () => {
+    for (const body of ["{", "nonsense", "[1,", "[]", "7", '"text"', "null"]) {
+      const answer = await post(body);
+      assert.equal(answer.status, 400, body);
+      assert.ok(answer.body.error.details.body, JSON.stringify(answer.body));
+    }
+    const latin1 = new Request("http://api.test/v1/projects", {
+      method: "POST",
+      headers: { authorization: `Bearer ${api.owner.token}` },
+      body: new Uint8Array([0x7b, 0x22, 0xe4, 0x22, 0x3a, 0x31, 0x7d]),
+    });
+    assert.equal((await api.app.fetch(latin1)).status, 400);
+  });
+
+  it("above a megabyte is a 413, whether or not it tells its length", async () => {
+    const text = JSON.stringify({ name: "x".repeat(1024 * 1024) });
+    const told = await post(text);
+    assert.deepEqual([told.status, told.body.error.code], [413, "payload_too_large"]);
+    const chunk = new TextEncoder().encode(text.slice(0, 64 * 1024));
+    let sent = 0;
+    const endless = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        sent += chunk.length;
+        controller.enqueue(chunk);
+      },
+    });
+    const request = new Request("http://api.test/v1/projects", {
+      method: "POST",
+      headers: { authorization: `Bearer ${api.owner.token}` },
+      body: endless,
+      duplex: "half",
+    } as RequestInit);
+    assert.equal((await api.app.fetch(request)).status, 413);
+    assert.ok(sent <= 1024 * 1024 + 4 * chunk.length, `read ${sent} bytes`);
+  });
+
+  it("nested beyond reason is a 400", async () => {
+    const deep = `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`;
+    assert.equal((await post(deep)).status, 400);
+  });
+
+  it("is authenticated before anything of it is read", async () => {
+    assert.equal((await api.call("POST", "/v1/projects", { body: "{" })).status, 401);
+  });
+
+  it("of whatever JSON gets an answer of the catalogue, never a 500", async () => {
+    const name = fc.constantFrom(
+      "name",
+      "description",
+      "project_id",
+      "config",
+      "allowed_origins",
+      "__proto__",
+      "metadata",
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.dictionary(name, fc.jsonValue()), async (body) => {
+        for (const path of ["/v1/projects", "/v1/agents/voice/agents", "/v1/access-keys"]) {
+          const answer = await api.call("POST", path, { token: api.owner.token, body });
+          assert.ok([201, 400, 404].includes(answer.status), `${path} answered ${answer.status}`);
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it("that meets a fault of ours is a 500 that tells nothing, and a line in the log that tells all", async () => {
+    await api.sql`alter table project rename to hidden_project`;
+    try {
+      const answer = await api.call("GET", "/v1/projects", { token: api.owner.token });
+      assert.deepEqual(
+        [answer.status, answer.body],
+        [500, { error: { code: "internal_error", message: "Internal Server Error" } }],
+      );
+      const line = logged.findLast(({ level }) => level === "error")?.fields as { err: Error; request_id: string };
+      assert.match(String(line.err), /relation "project" does not exist/);
+      assert.equal(line.request_id, answer.headers.get("x-request-id"));
+      assert.equal(JSON.stringify(logged).includes(api.owner.token), false);
+    } finally {
+      await api.sql`alter table hidden_project rename to project`;
+    }
+  });
+
+  it("is described by OpenAPI 3.1: every public route, its credential and its errors", async () => {
+    const { status, body } = await api.call("GET", "/openapi.json");
+    assert.equal(status, 200);
+    assert.equal(body.openapi, "3.1.0");
+    assert.equal(
+      Object.keys(body.paths).some((path) => path.startsWith("/internal")),
+      false,
+    );
+    const operation = body.paths["/v1/agents/voice/agents/{agent_id}/calls/websocket"].post;
+    assert.deepEqual(operation.security, [{ personal_access_token: [] }]);
+    for (const expected of ["201", "400", "401", "403", "404", "410", "413", "429"])
+      assert.ok(operation.responses[expected], expected);
+    assert.equal(operation.parameters[0].name, "agent_id");
+    const codes = body.components.schemas.Error.properties.error.properties.code.enum;
+    assert.deepEqual(codes, Object.keys(errorCatalogue));
+  });
+
+  it("is counted by its route as declared", async () => {
+    await api.call("GET", `/v1/projects/${api.projectId}`, { token: api.owner.token });
+    const { body } = await api.call("GET", "/metrics");
+    assert.match(body, /route="GET \/v1\/projects\/\{project_id\}",method="GET",status="200"/);
+    assert.equal(body.includes(api.projectId), false);
+  });
+});
+
+describe("health", () => {
+  it("is ready while the stores answer", async () => {
+    const api = await openApiHarness();
+    assert.deepEqual((await api.call("GET", "/readyz")).body, { status: "ready" });
+    await api.close();
+  });
+
+  it("is alive but not ready without Postgres, and requests answer 503", async () => {
+    const sql = openSql({ databaseUrl: "postgres://nobody:nothing@127.0.0.1:1/none" });
+    const bus = createMemoryBus();
+    const app: App = await createApp({ sql, bus, logger, config: appConfig, now: () => new Date() });
+    const statusOf = async (path: string) => {
+      const headers = { authorization: `Bearer svc_pat_${"x".repeat(43)}` };
+      return (await app.fetch(new Request(`http://api.test${path}`, { headers }))).status;
+    };
+    assert.equal(await statusOf("/healthz"), 200);
+    assert.equal(await statusOf("/readyz"), 503);
+    assert.equal(await statusOf("/v1/projects"), 503);
+    await app.close();
+    await bus.close();
+    await sql.end({ timeout: 1 });
+  });
+});
