@@ -7,7 +7,7 @@ import { Value } from "@sinclair/typebox/value";
 import { liveKitEnvironment, liveKitFrom, liveKitProblems } from "#api/config.ts";
 import { type GatewayConfig, loadGatewayConfig } from "#gateway/config.ts";
 import type { LiveKitSettings } from "#outbound/livekit.ts";
-import { freePort } from "./ports.ts";
+import type { WantedPort } from "./ports.ts";
 import type { Secrets } from "./secrets.ts";
 
 const port = (byDefault: number) => Type.Integer({ minimum: 0, maximum: 65_535, default: byDefault });
@@ -39,8 +39,8 @@ export interface StandaloneConfig {
   dataDir: string;
   databaseUrl: string | undefined;
   databasePort: number | undefined;
-  apiPort: number;
-  workerPort: number;
+  bindAddress: string;
+  ports: Record<"GATEWAY_PORT" | "API_PORT" | "WORKER_PORT", WantedPort>;
   logLevel: string;
   appDomain: string;
   /** Development only: addresses that users give may be private. */
@@ -51,8 +51,13 @@ export interface StandaloneConfig {
   /** A LiveKit server that is there already. */
   liveKit: LiveKitSettings | undefined;
   givenSecrets: Partial<Secrets>;
-  /** The gateway's share, once the api's address and the secret between them are known. */
-  gateway(known: { apiUrl: string; internalSecret: string; liveKitUrl: string | undefined }): Readonly<GatewayConfig>;
+  /** The gateway's share, once the port and what other parts decide are known. */
+  gateway(known: {
+    port: number;
+    apiUrl: string;
+    internalSecret: string;
+    liveKitUrl: string | undefined;
+  }): Readonly<GatewayConfig>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -65,8 +70,8 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads the configuration; a `GATEWAY_PORT` of 0 becomes a free port. @throws ConfigError with all problems */
-export async function readStandaloneConfig(given: Environment = process.env): Promise<Readonly<StandaloneConfig>> {
+/** Reads the configuration. @throws ConfigError with all problems */
+export function readStandaloneConfig(given: Environment = process.env): Readonly<StandaloneConfig> {
   const names = Object.keys(StandaloneEnvironment.properties);
   const set = Object.fromEntries(names.flatMap((name) => (given[name] ? [[name, given[name]]] : [])));
   const values = Value.Convert(StandaloneEnvironment, Value.Default(StandaloneEnvironment, set));
@@ -74,20 +79,25 @@ export async function readStandaloneConfig(given: Environment = process.env): Pr
     ({ path, message }) => `${path.slice(1)}: ${message}`,
   );
   problems.push(...liveKitProblems(values as StandaloneEnvironment));
-  // Known before anything listens, because links are made from it.
-  const environment = given.GATEWAY_PORT === "0" ? { ...given, GATEWAY_PORT: String(await freePort()) } : given;
-  problems.push(...gatewayProblems(environment));
+  problems.push(...gatewayProblems(given));
   if (problems.length > 0) throw new ConfigError([...new Set(problems)]);
-  return Object.freeze(configFrom(values as StandaloneEnvironment, environment));
+  return Object.freeze(configFrom(values as StandaloneEnvironment, given));
 }
 
 function configFrom(own: StandaloneEnvironment, environment: Environment): StandaloneConfig {
+  const { bindAddress, port: gatewayPort } = loadGatewayConfig(environment);
+  const wanted = (name: string, port: number): WantedPort => ({ port, isGiven: Boolean(environment[name]) });
   return {
     dataDir: own.DATA_DIR,
     databaseUrl: own.DATABASE_URL,
     databasePort: own.DATABASE_PORT,
-    apiPort: own.API_PORT,
-    workerPort: own.WORKER_PORT,
+    bindAddress,
+    ports: {
+      // A given PUBLIC_URL leads to this very port, by itself or through a proxy.
+      GATEWAY_PORT: { port: gatewayPort, isGiven: Boolean(environment.GATEWAY_PORT || environment.PUBLIC_URL) },
+      API_PORT: wanted("API_PORT", own.API_PORT),
+      WORKER_PORT: wanted("WORKER_PORT", own.WORKER_PORT),
+    },
     logLevel: own.LOG_LEVEL,
     appDomain: own.APP_DOMAIN,
     allowPrivateAddresses: own.ALLOW_PRIVATE_ADDRESSES,
@@ -100,9 +110,10 @@ function configFrom(own: StandaloneEnvironment, environment: Environment): Stand
       ...(own.ENCRYPTION_KEY ? { ENCRYPTION_KEY: own.ENCRYPTION_KEY } : {}),
       ...(own.JWT_SECRET ? { JWT_SECRET: own.JWT_SECRET } : {}),
     },
-    gateway: ({ apiUrl, internalSecret, liveKitUrl }) =>
+    gateway: ({ port, apiUrl, internalSecret, liveKitUrl }) =>
       loadGatewayConfig({
         ...environment,
+        GATEWAY_PORT: String(port),
         API_URL: apiUrl,
         INTERNAL_SECRET: internalSecret,
         LIVEKIT_URL: liveKitUrl,

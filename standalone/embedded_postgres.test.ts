@@ -2,13 +2,16 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import postgres from "postgres";
 import { startEmbeddedPostgres } from "./embedded_postgres.ts";
+import { endLeftoverClusters } from "./postgres_leftovers.ts";
+import { processStartedAt } from "./process_identity.ts";
 
 describe("the embedded Postgres", () => {
   const dataDir = join(tmpdir(), `frontdesk-pg-${randomBytes(6).toString("hex")}`);
@@ -27,7 +30,7 @@ describe("the embedded Postgres", () => {
     await second.stop();
   });
 
-  it("starts again after its starter was killed, with what was committed", async () => {
+  it("ends when its starter is killed, and starts again with what was committed", async () => {
     const starter = spawn(
       process.execPath,
       [
@@ -44,15 +47,44 @@ describe("the embedded Postgres", () => {
     const [url] = await once(starter.stdout, "data");
     const orphanUrl = String(url).trim();
     await query(orphanUrl, "create table after_kill (word text)");
-    const killed = once(starter, "exit");
+    await query(orphanUrl, "insert into after_kill values ('committed')");
+    const pid = postmasterPid(dataDir);
     starter.kill("SIGKILL");
-    await killed;
-    await query(orphanUrl, "insert into after_kill values ('the orphan answers')");
+    await gone(pid);
 
     const next = await startEmbeddedPostgres({ dataDir });
-    assert.deepEqual(await query(next.url, "select word from after_kill"), [{ word: "the orphan answers" }]);
+    assert.deepEqual(await query(next.url, "select word from after_kill"), [{ word: "committed" }]);
     await assert.rejects(query(orphanUrl, "select 1"), /ECONNREFUSED|authentication/);
     await next.stop();
+  });
+
+  it("stops one that was left running before it uses the folder", async () => {
+    const left = await startEmbeddedPostgres({ dataDir });
+    const next = await startEmbeddedPostgres({ dataDir });
+    await left.exited;
+    assert.deepEqual(await query(next.url, "select 1 as one"), [{ one: 1 }]);
+    await next.stop();
+  });
+
+  const skip = process.getuid?.() === 0 ? false : "only root hands Postgres to another account";
+  it("outside of a closed data folder ends, and is named, once that folder is gone", { skip }, async () => {
+    const closed = mkdtempSync(join(tmpdir(), "frontdesk-closed-"));
+    const inside = join(closed, "data");
+    const database = await startEmbeddedPostgres({ dataDir: inside });
+    const home = readlinkSync(join(inside, "postgres"));
+    try {
+      rmSync(closed, { recursive: true });
+      const named = async () => (await endLeftoverClusters()).filter((note) => note.includes(home));
+      assert.deepEqual(await named(), [], "whoever runs it is still there");
+      writeFileSync(join(home, "owner.json"), JSON.stringify({ data_dir: inside, pid: 1, started: "another life" }));
+      assert.deepEqual(await named(), [
+        `${home} holds the database of ${inside}, which is gone. If nobody needs it: rm -r ${home}`,
+      ]);
+      await database.exited;
+    } finally {
+      await database.stop();
+      rmSync(home, { recursive: true });
+    }
   });
 
   it("says which variable to change when the given port is taken", async () => {
@@ -69,12 +101,20 @@ describe("the embedded Postgres", () => {
 
   it("tells when it ends by itself", async () => {
     const database = await startEmbeddedPostgres({ dataDir });
-    const [pid] = readFileSync(join(dataDir, "postgres", "data", "postmaster.pid"), "utf8").split("\n");
-    process.kill(Number(pid), "SIGINT");
+    process.kill(postmasterPid(dataDir), "SIGINT");
     await database.exited;
     await database.stop();
   });
 });
+
+function postmasterPid(dataDir: string): number {
+  return Number(readFileSync(join(dataDir, "postgres", "data", "postmaster.pid"), "utf8").split("\n")[0]);
+}
+
+/** Resolves when there is no such process; not our child, so nothing reports its end. */
+async function gone(pid: number): Promise<void> {
+  while (processStartedAt(pid) !== undefined) await delay(20);
+}
 
 async function query(url: string, ...statements: string[]): Promise<object[]> {
   const sql = postgres(url, { max: 1, connect_timeout: 5, onnotice: () => undefined });

@@ -31,6 +31,7 @@ import {
   sharedFolder,
 } from "./postgres_account.ts";
 import { type PostgresBinaries, postgresBinaries } from "./postgres_binaries.ts";
+import { noteOwner } from "./postgres_leftovers.ts";
 import { PortTakenError, type Postmaster, startPostmaster, stopOrphan } from "./postgres_process.ts";
 
 export interface EmbeddedPostgresOptions {
@@ -125,7 +126,9 @@ function postgresHome(account: PostgresAccount, dataDir: string): string {
       throw new Error(
         `Cannot use ${place}: it links to a folder that is gone. Remove the link to begin with an empty database.`,
       );
-    return realpathSync(place);
+    const home = realpathSync(place);
+    if (lstatSync(place).isSymbolicLink()) noteOwner(home, dataDir);
+    return home;
   }
   makePrivateFolder(account, place);
   if (canReach(account, place)) return realpathSync(place);
@@ -134,6 +137,7 @@ function postgresHome(account: PostgresAccount, dataDir: string): string {
   // A random name: a new data folder never meets the cluster of one that was deleted.
   const elsewhere = join(sharedFolder, `cluster-${randomBytes(8).toString("hex")}`);
   makePrivateFolder(account, elsewhere);
+  noteOwner(elsewhere, dataDir);
   symlinkSync(elsewhere, place);
   return elsewhere;
 }

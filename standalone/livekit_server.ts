@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { LiveKitSettings } from "#outbound/livekit.ts";
+import { endWithUs } from "./end_with_us.ts";
 import { freePort } from "./ports.ts";
 import { processStartedAt } from "./process_identity.ts";
 
@@ -80,9 +81,7 @@ export async function startLiveKitServer(options: LiveKitServerOptions = {}): Pr
   }
   const pid = child.pid ?? 0;
   writeFileSync(pidFile, JSON.stringify({ pid, started_at: processStartedAt(pid) }));
-  const kill = () => child.kill("SIGKILL");
-  process.once("exit", kill);
-  void exited.then(() => process.removeListener("exit", kill));
+  endWithUs(child, "SIGKILL");
   return {
     url,
     apiKey,
@@ -91,7 +90,7 @@ export async function startLiveKitServer(options: LiveKitServerOptions = {}): Pr
     exited,
     async stop() {
       child.kill("SIGTERM");
-      const timer = setTimeout(kill, stopMsMax);
+      const timer = setTimeout(() => child.kill("SIGKILL"), stopMsMax);
       await exited;
       clearTimeout(timer);
       clean();

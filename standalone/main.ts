@@ -7,13 +7,14 @@
 import pino from "pino";
 import { ConfigError, readStandaloneConfig } from "./config.ts";
 import { DataDirHeldError } from "./data_dir.ts";
-import { type Standalone, StartError, startStandalone } from "./standalone.ts";
+import { PortsTakenError } from "./ports.ts";
+import { type Standalone, startStandalone } from "./standalone.ts";
 
 /** A terminal's Ctrl-C reaches us directly and once more through npm: two within this are one. */
 const sameSignalMs = 500;
 
 try {
-  const config = await readStandaloneConfig();
+  const config = readStandaloneConfig();
   // Standard output is for people; the log's JSON lines go to standard error.
   const logger = pino({ name: "frontdesk", level: config.logLevel }, pino.destination(2));
   const startSignals = stopOnSignals();
@@ -25,12 +26,12 @@ try {
   await standalone.close();
   process.exit(1);
 } catch (error) {
-  const mendable = [ConfigError, DataDirHeldError, StartError].some((kind) => error instanceof kind);
+  const mendable = [ConfigError, DataDirHeldError, PortsTakenError].some((kind) => error instanceof kind);
   process.stderr.write(`${mendable ? (error as Error).message : (error as Error).stack}\n`);
   process.exit(1);
 }
 
-function print({ gatewayUrl, apiUrl, bootstrapFile, talkUrl, runsUrl }: Standalone): void {
+function print({ gatewayUrl, apiUrl, bootstrapFile, talkUrl, runsUrl, notes }: Standalone): void {
   process.stdout.write(
     [
       "",
@@ -43,6 +44,7 @@ function print({ gatewayUrl, apiUrl, bootstrapFile, talkUrl, runsUrl }: Standalo
       `  Watch runs    ${runsUrl}`,
       "                (each signs a browser in once, within an hour)",
       "",
+      ...notes.flatMap((note) => [`  ${note}`, ""]),
       "Ctrl-C stops it.",
       "",
     ].join("\n"),

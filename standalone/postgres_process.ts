@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
+import { endWithUs } from "./end_with_us.ts";
 import type { PostgresAccount } from "./postgres_account.ts";
 import { commandOf } from "./process_identity.ts";
 
@@ -51,9 +52,7 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
     stdio: ["ignore", "ignore", "pipe"],
   });
   const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  const stopNow = () => child.kill("SIGINT");
-  process.once("exit", stopNow); // The last resort: nothing of ours outlives an ordinary exit.
-  void exited.then(() => process.removeListener("exit", stopNow));
+  endWithUs(child, "SIGINT");
   await ready(child, exited, options);
   return { exited, stop: () => stopChild(child, exited) };
 }
@@ -103,18 +102,27 @@ async function stopChild(child: ChildProcess, exited: Promise<void>): Promise<vo
 export async function stopOrphan(dataFolder: string): Promise<boolean> {
   const pid = orphanPid(dataFolder);
   if (pid === undefined) return false;
-  process.kill(pid, "SIGINT");
+  signal(pid, "SIGINT");
   const quitAtMs = Date.now() + fastShutdownMsMax;
   let told = false;
   // Not our child, so nothing reports its end: it has to be looked for.
   while (orphanPid(dataFolder) === pid) {
     if (!told && Date.now() > quitAtMs) {
-      process.kill(pid, "SIGQUIT");
+      signal(pid, "SIGQUIT");
       told = true;
     }
     await delay(50);
   }
   return true;
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    // It may end by itself in this very moment.
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 function orphanPid(dataFolder: string): number | undefined {

@@ -24,7 +24,8 @@ import type { StandaloneConfig } from "./config.ts";
 import { holdDataDir, makeDataDir } from "./data_dir.ts";
 import { startEmbeddedPostgres } from "./embedded_postgres.ts";
 import { startLiveKitServer } from "./livekit_server.ts";
-import { takenPorts } from "./ports.ts";
+import { type HeldPort, holdPorts } from "./ports.ts";
+import { endLeftoverClusters } from "./postgres_leftovers.ts";
 import { ensureSecrets } from "./secrets.ts";
 
 export interface Standalone {
@@ -32,6 +33,8 @@ export interface Standalone {
   gatewayUrl: string;
   apiUrl: string;
   workerUrl: string;
+  /** What is not as usual here, a sentence each: another port, another transport, what lies about. */
+  notes: string[];
   bootstrapFile: string;
   /** Signs a browser in, once, within an hour. */
   talkUrl: string;
@@ -45,13 +48,10 @@ export interface Standalone {
   close(): Promise<void>;
 }
 
-/** Cannot start for a reason that the user can mend; the message says how. */
-export class StartError extends Error {}
-
 /**
  * Starts all parts. What was started is stopped again when a later part fails.
  *
- * @throws StartError, DataDirHeldError, or Error when a part fails
+ * @throws PortsTakenError, DataDirHeldError, or Error when a part fails
  */
 export async function startStandalone(config: StandaloneConfig, logger: Logger): Promise<Standalone> {
   const closers = new Closers();
@@ -68,15 +68,11 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
   closers.add(holdDataDir(dataDir));
   const secrets = ensureSecrets(dataDir, config.givenSecrets);
   if (config.allowPrivateAddresses) logger.warn({}, privateAddressesWarning);
-  const planned = config.gateway({
-    apiUrl: "http://127.0.0.1",
-    internalSecret: secrets.INTERNAL_SECRET,
-    liveKitUrl: config.liveKit?.url,
-  });
-  const { bindAddress, publicUrl = "", redisUrl } = planned;
-  const ports = { GATEWAY_PORT: planned.port, API_PORT: config.apiPort, WORKER_PORT: config.workerPort };
-  const taken = await takenPorts(bindAddress, ports);
-  if (taken.length > 0) throw new StartError(["Cannot start:", ...taken.map((line) => `  ${line}`)].join("\n"));
+  const ports = await holdPorts(config.bindAddress, config.ports);
+  closers.add(() => releaseAll(ports));
+  const gatewayFor = (apiUrl: string, liveKitUrl: string | undefined) =>
+    config.gateway({ port: ports.GATEWAY_PORT.port, apiUrl, internalSecret: secrets.INTERNAL_SECRET, liveKitUrl });
+  const { bindAddress, publicUrl = "", redisUrl } = gatewayFor("http://127.0.0.1", config.liveKit?.url);
 
   const database = await openDatabase(config, dataDir, logger, closers);
   const sql = openSql({ databaseUrl: database.url, applicationName: "frontdesk standalone" });
@@ -102,24 +98,23 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
     allowPrivateAddresses: config.allowPrivateAddresses,
     liveKit,
   };
-  const api = await startApi({ config: { ...shared, apiPort: config.apiPort }, sql, bus, logger });
+  await ports.API_PORT.release();
+  const api = await startApi({ config: { ...shared, apiPort: ports.API_PORT.port }, sql, bus, logger });
   closers.add(() => api.close());
   const apiUrl = reachable(api);
   const { ownerId } = await bootstrap({ sql, gatewayUrl: publicUrl, apiUrl, dataDir, appDomain: config.appDomain });
-  const worker = await startWorker({ config: { ...shared, workerPort: config.workerPort }, sql, bus, logger });
+  await ports.WORKER_PORT.release();
+  const worker = await startWorker({ config: { ...shared, workerPort: ports.WORKER_PORT.port }, sql, bus, logger });
   closers.add(() => worker.close());
 
-  const gatewayConfig = config.gateway({
-    apiUrl,
-    internalSecret: secrets.INTERNAL_SECRET,
-    liveKitUrl: liveKit?.url,
-  });
+  const gatewayConfig = gatewayFor(apiUrl, liveKit?.url);
   const media = await startWorkerPool({
     threads: gatewayConfig.mediaThreads,
     vad: gatewayConfig.vad ?? "energy",
     logger,
   });
   closers.add(() => media.close());
+  await ports.GATEWAY_PORT.release();
   const gateway = await startGateway({ config: gatewayConfig, bus, media, logger });
   closers.add(() => gateway.close());
 
@@ -128,6 +123,11 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
     gatewayUrl: publicUrl,
     apiUrl,
     workerUrl: reachable(worker),
+    notes: [
+      ...movedPorts(config.ports, ports),
+      ...slowSockets(gatewayConfig.transport, gateway.transport),
+      ...database.notes,
+    ],
     bootstrapFile: join(config.dataDir, "bootstrap.json"),
     talkUrl: `${publicUrl}/talk#code=${await createSignInLink(sql, ownerId)}`,
     runsUrl: `${publicUrl}/runs#code=${await createSignInLink(sql, ownerId)}`,
@@ -137,13 +137,32 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
   };
 }
 
+type Ports = Record<keyof StandaloneConfig["ports"], HeldPort>;
+
+async function releaseAll(ports: Ports): Promise<void> {
+  await Promise.all(Object.values(ports).map((port) => port.release()));
+}
+
+function movedPorts(wanted: StandaloneConfig["ports"], held: Ports): string[] {
+  return (Object.keys(wanted) as (keyof Ports)[])
+    .filter((name) => wanted[name].port !== 0 && wanted[name].port !== held[name].port)
+    .map((name) => `Port ${wanted[name].port} is in use, so ${held[name].port} is taken. Set ${name} to choose one.`);
+}
+
+function slowSockets(wanted: string, got: string): string[] {
+  if (wanted !== "auto" || got === "uws") return [];
+  const serve = "so those in JavaScript serve: the same protocol, fewer calls a core.";
+  return [`The native sockets do not load on this machine with Node ${process.versions.node}, ${serve}`];
+}
+
 async function openDatabase(
   config: StandaloneConfig,
   dataDir: string,
   logger: Logger,
   closers: Closers,
-): Promise<{ url: string; lost: Promise<void> }> {
-  if (config.databaseUrl) return { url: config.databaseUrl, lost: new Promise(() => undefined) };
+): Promise<{ url: string; lost: Promise<void>; notes: string[] }> {
+  if (config.databaseUrl) return { url: config.databaseUrl, lost: new Promise(() => undefined), notes: [] };
+  const notes = await endLeftoverClusters();
   const postgres = await startEmbeddedPostgres({ dataDir, port: config.databasePort, logger });
   let stopping = false;
   closers.add(() => {
@@ -151,7 +170,7 @@ async function openDatabase(
     return postgres.stop();
   });
   const lost = new Promise<void>((resolve) => void postgres.exited.then(() => stopping || resolve()));
-  return { url: postgres.url, lost };
+  return { url: postgres.url, lost, notes };
 }
 
 /** A LiveKit server where the machine has one; without it everything works but rooms. */

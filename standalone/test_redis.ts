@@ -4,6 +4,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { endWithUs } from "./end_with_us.ts";
 import { freePort } from "./ports.ts";
 
 /** Resolves to undefined when the machine has no `redis-server`. */
@@ -20,7 +21,7 @@ export async function startTestRedis(): Promise<{ url: string; stop(): Promise<v
   );
   if (!(await isReady(child))) return undefined;
   const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  process.once("exit", () => child.kill());
+  endWithUs(child, "SIGKILL");
   return {
     url: `redis://127.0.0.1:${port}`,
     stop: async () => {

@@ -1,10 +1,24 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { readFileSync, rmSync, statSync } from "node:fs";
+import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { type RoleProcess, startRole } from "#test/kit/role_process.ts";
+
+/** Nobody else gets the default ports meanwhile, whether we hold them or somebody else does. */
+function holdDefaults(): Promise<Server[]> {
+  return Promise.all(
+    [8080, 8081, 8082].map(
+      (port) =>
+        new Promise<Server>((resolve) => {
+          const server = createServer();
+          server.once("error", () => resolve(server)).listen(port, "127.0.0.1", () => resolve(server));
+        }),
+    ),
+  );
+}
 
 describe("npm start", () => {
   const dataDir = join(tmpdir(), `frontdesk-start-${randomBytes(6).toString("hex")}`);
@@ -68,6 +82,32 @@ describe("npm start", () => {
     });
     assert.equal(agents.status, 200);
     assert.equal(await start.stop("SIGTERM"), 0, start.said());
+  });
+
+  it("takes other ports by itself where its own are busy, says so, and two at once never take the same", async () => {
+    const others = ["-a", "-b"].map((end) => dataDir + end);
+    const held = await holdDefaults();
+    // No port is named: neither in the environment of these starts, nor anywhere else.
+    const unnamed = { GATEWAY_PORT: "", API_PORT: "", WORKER_PORT: "" };
+    const both = others.map((DATA_DIR) => begin({ DATA_DIR, ...unnamed }));
+    const urls: string[] = [];
+    for (const start of both) {
+      await start.until(/Ctrl-C stops it/);
+      for (const [port, name] of [
+        [8080, "GATEWAY_PORT"],
+        [8081, "API_PORT"],
+        [8082, "WORKER_PORT"],
+      ]) {
+        assert.match(start.said(), new RegExp(`Port ${port} is in use, so \\d+ is taken. Set ${name} to choose one.`));
+      }
+      const [, gateway = "", api = ""] = await start.until(/Gateway +(\S+)[\s\S]*API +(\S+)/);
+      for (const url of [gateway, api]) assert.equal((await fetch(`${url}/readyz`)).status, 200);
+      urls.push(gateway, api);
+    }
+    assert.equal(new Set(urls).size, 4, urls.join());
+    for (const start of both) assert.equal(await start.stop("SIGINT"), 0, start.said());
+    for (const folder of others) rmSync(folder, { recursive: true, force: true });
+    for (const server of held) server.close();
   });
 
   it("names the variable of every port that is taken", async () => {

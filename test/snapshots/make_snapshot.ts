@@ -420,7 +420,7 @@ const dataDir = await mkdtemp(join(tmpdir(), "frontdesk-snapshot-"));
 const postgres = await startEmbeddedPostgres({ dataDir: join(dataDir, "database"), durable: false });
 const sql = openSql({ databaseUrl: postgres.url });
 try {
-  const config = await readStandaloneConfig({
+  const config = readStandaloneConfig({
     ...secrets,
     DATA_DIR: join(dataDir, "house"),
     DATABASE_URL: postgres.url,
