@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { httpOptions } from "./http/command.ts";
+import { httpOptions } from "./http/options.ts";
 import { OptionsError } from "./kit/option_values.ts";
-import { runsOptions } from "./runs/command.ts";
+import { runsOptions } from "./runs/options.ts";
 import { streamsOptions } from "./streams/options.ts";
 
 describe("options of the streams, runs and http tests", () => {

@@ -1,10 +1,12 @@
 /** `npm run loadtest -- COMMAND …`: one file a command. */
 import { calls } from "./calls/command.ts";
 import { callsUsage } from "./calls/options.ts";
-import { http, httpUsage } from "./http/command.ts";
+import { http } from "./http/command.ts";
+import { httpUsage } from "./http/options.ts";
 import { OptionsError } from "./kit/option_values.ts";
 import { rooms, roomsUsage } from "./rooms/command.ts";
-import { runs, runsUsage } from "./runs/command.ts";
+import { runs } from "./runs/command.ts";
+import { runsUsage } from "./runs/options.ts";
 import { streams } from "./streams/command.ts";
 import { streamsUsage } from "./streams/options.ts";
 

@@ -10,18 +10,10 @@ import { digits, type Figure } from "../kit/figures.ts";
 import type { GatewayUnderLoad } from "../kit/frontdesk_processes.ts";
 import { createManagementClient } from "../kit/management_client.ts";
 import { table } from "../kit/text_table.ts";
-import type { HttpOptions } from "./command.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { HttpOptions } from "./options.ts";
 import type { PeerAnswer } from "./peer_answer.ts";
 import { taxAccessToken, taxEndpoints } from "./tax_requests.ts";
-
-export interface Endpoint {
-  name: string;
-  method: "GET" | "POST";
-  path: string;
-  headers: Record<string, string>;
-  /** `[<id>]` in it is another id in each request. */
-  body?: string;
-}
 
 /** All figures of one place: `gateway on uws`, `gateway on ws`, `api`, and the bare servers. */
 export interface NamedFigures {

@@ -1,7 +1,7 @@
 /** What the http test asks of the tax service: an account of its own, calculations and bookings. */
 import { randomBytes } from "node:crypto";
 import { request } from "undici";
-import type { Endpoint } from "./run.ts";
+import type { Endpoint } from "./endpoint.ts";
 
 /** Rome: a tax by head and night with classes and a limit of nights, and VAT. */
 const calculation = {

@@ -6,7 +6,7 @@ import type { GatewayUnderLoad } from "../kit/frontdesk_processes.ts";
 import { createManagementClient } from "../kit/management_client.ts";
 import { Distribution } from "../kit/statistics.ts";
 import { StreamSubscriber } from "../kit/stream_subscriber.ts";
-import type { RunsOptions } from "./command.ts";
+import type { RunsOptions } from "./options.ts";
 
 const creationsAtOnce = 32;
 const finishWithinMs = 60_000;

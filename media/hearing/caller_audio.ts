@@ -7,8 +7,9 @@ import type { Pcm } from "#providers/provider.ts";
 import type { Decoder } from "../audio/decoder.ts";
 import { createResampler, type Resampler } from "../audio/resampler.ts";
 import { createSilenceFiller, type SilenceFiller } from "../audio/silence_filler.ts";
+import { createVad, type VadEngine } from "./vad/create_vad.ts";
 import { createSpeechDetector, type SpeechDetector, speechPrefixMs } from "./vad/speech_detector.ts";
-import { createVad, type Vad, type VadEngine } from "./vad/vad.ts";
+import type { Vad } from "./vad/vad.ts";
 
 /** History kept while nobody speaks: the prefix, and what detection takes. */
 const historyMs = 1000;

@@ -18,7 +18,7 @@ import {
 import { runTool, toolsFor } from "../answering/builtin_tools.ts";
 import { type CodecPair, openCodecPair } from "../audio/codec_pair.ts";
 import { CallerAudio } from "../hearing/caller_audio.ts";
-import type { VadEngine } from "../hearing/vad/vad.ts";
+import type { VadEngine } from "../hearing/vad/create_vad.ts";
 import type {
   MediaHost,
   MediaSession,

@@ -1,7 +1,7 @@
 /** Records between the thread that owns the sockets and a media thread (`batch.ts`). */
 import type { CallEnd, CallProgress } from "#contracts/call_record.ts";
 import type { EndReason, Usage } from "#contracts/voice_protocol.ts";
-import type { VadEngine } from "../hearing/vad/vad.ts";
+import type { VadEngine } from "../hearing/vad/create_vad.ts";
 import type { SessionCommand, SessionMessage, SessionSpec } from "../media_host.ts";
 
 /** To the media thread. The value of `audio` is its arrival, that of `unsent` milliseconds. */

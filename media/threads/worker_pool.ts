@@ -7,7 +7,7 @@ import type { Worker } from "node:worker_threads";
 import type { Usage } from "#contracts/voice_protocol.ts";
 import { startTypescriptWorker } from "#providers/typescript_worker.ts";
 import { opusInstancesMax } from "../audio/opus_codec.ts";
-import type { VadEngine } from "../hearing/vad/vad.ts";
+import type { VadEngine } from "../hearing/vad/create_vad.ts";
 import {
   MediaFullError,
   type MediaHost,

@@ -7,7 +7,7 @@ import type { CallEnd, CallProgress } from "#contracts/call_record.ts";
 import { type CallConfig, completeConfig, type VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import type { Usage } from "#contracts/voice_protocol.ts";
 import { createEncoder, type Encoder } from "#media/audio/encoder.ts";
-import type { VadEngine } from "#media/hearing/vad/vad.ts";
+import type { VadEngine } from "#media/hearing/vad/create_vad.ts";
 import type { MediaSession, SessionCommand, SessionMessage, SessionMessageType } from "#media/media_host.ts";
 import { createLocalMediaHost } from "#media/session/call_session.ts";
 import { defaultProviders } from "#providers/catalogue.ts";

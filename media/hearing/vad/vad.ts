@@ -1,9 +1,4 @@
 /** Voice activity: how likely a window of 16 kHz audio is speech. */
-import { createEnergyVad } from "./energy_vad.ts";
-import { createSileroVad } from "./silero_vad.ts";
-
-export const vadEngines = ["energy", "silero"] as const;
-export type VadEngine = (typeof vadEngines)[number];
 
 /** One call's detector: it remembers what it heard. */
 export interface Vad {
@@ -14,8 +9,4 @@ export interface Vad {
   /** Forgets the stream: what follows is a new one. */
   reset(): void;
   close(): void;
-}
-
-export function createVad(engine: VadEngine): Vad {
-  return engine === "silero" ? createSileroVad() : createEnergyVad();
 }
