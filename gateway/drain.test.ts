@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CallClient, eventually, startTestGateway, type TestGateway } from "#test/kit/gateway_fixture.ts";
+import { transports } from "#test/kit/transports.ts";
 
-for (const transport of ["uws", "ws"] as const) {
-  describe(`a drain on ${transport}`, () => {
+for (const { transport, skip } of transports) {
+  describe(`a drain on ${transport}`, { skip }, () => {
     const running = async (drainTimeoutS: number, use: (test: TestGateway) => Promise<void>) => {
       const test = await startTestGateway({ transport, config: { drainTimeoutS } });
       try {

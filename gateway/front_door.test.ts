@@ -5,6 +5,7 @@ import { type AddressInfo, connect } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { runTopic, waitGrantType } from "#contracts/internal_runs.ts";
 import { eventually, startTestGateway, type TestGateway } from "#test/kit/gateway_fixture.ts";
+import { transports } from "#test/kit/transports.ts";
 import { bodyBytesMax, isInternal } from "./front_door.ts";
 
 const runId = "00000000-0000-4000-8000-000000000001";
@@ -83,8 +84,8 @@ describe("paths that reach /internal", () => {
   });
 });
 
-for (const transport of ["uws", "ws"] as const) {
-  describe(`the front door on ${transport}`, () => {
+for (const { transport, skip } of transports) {
+  describe(`the front door on ${transport}`, { skip }, () => {
     let api: Awaited<ReturnType<typeof startEchoApi>>;
     let test: TestGateway;
     let url: string;
@@ -242,7 +243,7 @@ for (const transport of ["uws", "ws"] as const) {
     });
   });
 
-  describe(`the front door on ${transport} without an api`, () => {
+  describe(`the front door on ${transport} without an api`, { skip }, () => {
     it("answers 503 in the forms of both services, with Retry-After", async () => {
       const test = await startTestGateway({ transport, config: { apiUrl: "http://127.0.0.1:9" } });
       try {

@@ -12,6 +12,7 @@ import {
   type TestGateway,
 } from "#test/kit/gateway_fixture.ts";
 import { type RedisForTests, redisMissing, startRedis } from "#test/kit/redis_fixture.ts";
+import { bestTransport } from "#test/kit/transports.ts";
 
 for (const kind of ["memory", "redis"] as const) {
   describe(`two gateways on one ${kind} bus, 8 slots each`, {
@@ -30,7 +31,7 @@ for (const kind of ["memory", "redis"] as const) {
         const { url } = redis;
         openBus = () => createRedisBus(url);
       }
-      for (const transport of ["uws", "ws"] as const) {
+      for (const transport of [bestTransport, "ws"] as const) {
         const bus = await openBus();
         buses.push(bus);
         gateways.push(await startTestGateway({ transport, slots: 8, api, bus }));

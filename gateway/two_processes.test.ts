@@ -14,6 +14,7 @@ import { createRedisBus } from "#bus/redis_bus.ts";
 import type { CloseCallRequest, ReservedCall } from "#contracts/internal_calls.ts";
 import { CallClient, eventually, FakeApi, inBatches } from "#test/kit/gateway_fixture.ts";
 import { type RedisForTests, redisMissing, startRedis } from "#test/kit/redis_fixture.ts";
+import { bestTransport } from "#test/kit/transports.ts";
 
 const internalSecret = "internal-secret-of-this-test";
 
@@ -81,7 +82,7 @@ describe("two gateway processes on Redis, 8 slots each", { skip: redisMissing(pr
     redis = await startRedis(process.env.TEST_REDIS_URL);
     bus = await createRedisBus(redis.url);
     seam = await serveApi(api);
-    processes.push(...(await Promise.all([startProcess("uws"), startProcess("ws")])));
+    processes.push(...(await Promise.all([startProcess(bestTransport), startProcess("ws")])));
   });
   after(async () => {
     for (const { child } of processes) if (child.exitCode === null) child.kill("SIGKILL");

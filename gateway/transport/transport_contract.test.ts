@@ -4,6 +4,7 @@ import { connect, type Socket } from "node:net";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { WebSocket } from "ws";
 import { eventually } from "#test/kit/gateway_fixture.ts";
+import { transports } from "#test/kit/transports.ts";
 import { openTransport } from "./open_transport.ts";
 import type {
   HttpRequest,
@@ -19,8 +20,8 @@ const messageBytesMax = 64 * 1024;
 const upgradeHeaders =
   "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n";
 
-for (const choice of ["uws", "ws"] as const) {
-  describe(`the ${choice} transport`, () => {
+for (const { transport: choice, skip } of transports) {
+  describe(`the ${choice} transport`, { skip }, () => {
     let transport: Transport;
     let port: number;
     let base: string;

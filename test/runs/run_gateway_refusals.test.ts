@@ -8,9 +8,10 @@ import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import { silentLogger } from "#http/logger.ts";
 import { type ApiHarness, appConfig, internalSecret, openApiHarness } from "#test/kit/api_harness.ts";
 import { type AppClient, answering, type DeployedApp, openAppClient } from "#test/kit/app_client.ts";
+import { transports } from "../kit/transports.ts";
 
-for (const transport of ["uws", "ws"] as const) {
-  describe(`an app's host behind a gateway on ${transport}`, () => {
+for (const { transport, skip } of transports) {
+  describe(`an app's host behind a gateway on ${transport}`, { skip }, () => {
     let api: ApiHarness;
     let client: AppClient;
     let server: RunningApi;

@@ -19,6 +19,7 @@ import { type AppClient, openAppClient } from "#test/kit/app_client.ts";
 import { type RedisForTests, redisMissing, startRedis } from "#test/kit/redis_fixture.ts";
 import { type RoleProcess, sharedSecrets, startRole } from "#test/kit/role_process.ts";
 import { type AppAddress, askApp, assertWhole, followRun, jsonOf } from "#test/kit/run_followers.ts";
+import { bestTransport } from "../kit/transports.ts";
 
 const redisUrl = process.env.TEST_REDIS_URL;
 const stalled = 1000;
@@ -244,7 +245,7 @@ describe("a thousand readers that do not read", { skip: redisMissing(redisUrl) }
       DATA_DIR: folder,
       GATEWAY_PORT: "0",
       MEDIA_THREADS: "1",
-      TRANSPORT: "uws",
+      TRANSPORT: bestTransport,
       // What readers cost, not the room that the collector takes for garbage: up to 48 MiB by default.
       NODE_OPTIONS: "--max-semi-space-size=2",
     });

@@ -9,6 +9,7 @@ import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import { silentLogger } from "#http/logger.ts";
 import type { MediaHost } from "#media/media_host.ts";
 import { type ApiHarness, internalSecret, openApiHarness, sessions, workerMail } from "#test/kit/api_harness.ts";
+import { transports } from "../kit/transports.ts";
 
 const noMedia: MediaHost = {
   open: () => assert.fail("no call is expected"),
@@ -31,8 +32,8 @@ interface Stream {
   cut(): void;
 }
 
-for (const transport of ["uws", "ws"] as const) {
-  describe(`run streams on ${transport}`, () => {
+for (const { transport, skip } of transports) {
+  describe(`run streams on ${transport}`, { skip }, () => {
     let api: ApiHarness;
     let gateway: Gateway;
     const closers: (() => Promise<unknown>)[] = [];

@@ -10,6 +10,7 @@ import { brokenRules, differences, normalised, reliable } from "../golden/compar
 import { type GoldenCall, goldenCalls, goldenFolder, type Line } from "../golden/golden_call.ts";
 import { leadOnVirtualClock } from "../golden/harness_call.ts";
 import { type GoldenGateway, startGoldenGateway } from "../golden/socket_call.ts";
+import { transports } from "../kit/transports.ts";
 
 const isUpdate = process.env.GOLDEN_UPDATE === "1";
 const calls = await goldenCalls();
@@ -42,8 +43,8 @@ describe("golden transcripts on a virtual clock", () => {
 });
 
 describe("golden transcripts over a real socket", { concurrency: true, skip: isUpdate && "writing them" }, () => {
-  for (const transport of ["uws", "ws"] as const) {
-    describe(`on ${transport}`, { concurrency: true }, () => {
+  for (const { transport, skip } of transports) {
+    describe(`on ${transport}`, { skip, concurrency: true }, () => {
       let gateway: GoldenGateway;
       before(async () => {
         gateway = await startGoldenGateway(transport);
