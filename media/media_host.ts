@@ -64,7 +64,7 @@ export interface MediaSession {
   end(reason: EndReason, errorCode?: string): void;
 }
 
-/** Opens sessions: in this thread (`session.ts`) or spread over worker threads (`worker_pool.ts`). */
+/** Opens sessions: `worker_pool.ts` spreads them over threads. */
 export interface MediaHost {
   /** @throws MediaFullError when no thread can take another session of this format (Opus instances are bounded) */
   open(spec: SessionSpec, sink: SessionSink): MediaSession;

@@ -1,303 +1,236 @@
 /**
- * The stages of an answer: recognizer, model, text to speech. The model streams; every finished
- * clause goes to text to speech at once, and speech is pulled only while there is room to play it.
- * Whatever fails or hangs is reported with its stage, and the call goes on.
+ * One thing that the agent says: an answer, or a given text. The model streams; each finished clause
+ * goes to text to speech at once, and speech is pulled only while there is room to play it. Tools run
+ * in between. What happens comes out as one stream of events; what fails or hangs is one of them, and
+ * the call goes on.
  */
-import type { ModelSettings } from "#contracts/voice_agent.ts";
+import type { ModelStage } from "#contracts/voice_agent.ts";
+import type { ServerMessageOf } from "#contracts/voice_protocol.ts";
 import { createClauseSplitter } from "#providers/clauses.ts";
-import type {
-  HistoryItem,
-  LanguageModel,
-  LlmChunk,
-  LlmRequest,
-  Pcm,
-  SpeechToText,
-  SttResult,
-  TextToSpeech,
-  ToolSpec,
-  Utterance,
-} from "#providers/provider.ts";
+import type { HistoryItem, LanguageModel, LlmChunk, LlmRequest, Pcm, TextToSpeech } from "#providers/provider.ts";
+import type { Moment, TurnTiming } from "../session/turn_timing.ts";
 import type { Scheduler } from "../threads/scheduler.ts";
-import { type Clause, ClauseQueue } from "./clause_queue.ts";
+import { ClauseQueue } from "./clause_queue.ts";
+import { EventStream } from "./event_stream.ts";
+import { llmTimeoutMs, pull, ttsTimeoutMs, underOwnSignal } from "./stage_limits.ts";
+import type { ToolCall, ToolDesk, ToolResult, ToolSource } from "./tool_desk.ts";
 
-/** A stage that gives no sign for this long has failed. */
-export const sttTimeoutMs = 10_000;
-export const llmTimeoutMs = 15_000;
-export const ttsTimeoutMs = 10_000;
+export type AnswerEvent =
+  /** The text grew by a clause, which is not heard yet. */
+  | { type: "text"; text: string }
+  /** A clause is about to be spoken: its audio follows, then `clause_done`. */
+  | { type: "clause"; text: string }
+  | { type: "audio"; pcm: Pcm }
+  | { type: "clause_done" }
+  | { type: "tool_call"; call: ToolCall; source: ToolSource }
+  | { type: "tool_result"; call: ToolCall; source: ToolSource; result: ToolResult; durationMs: number }
+  | { type: "too_many_steps"; stepsMax: number }
+  | Usage
+  | { type: "failed"; stage: ModelStage; cause: unknown };
 
-export type FailedStage = "stt" | "llm" | "tts";
-
-/** A stage gave no sign for too long. */
-export class StageTimeoutError extends Error {
-  constructor(timeoutMs: number) {
-    super(`No answer within ${timeoutMs} ms`);
-    this.name = "StageTimeoutError";
-  }
+interface Usage {
+  type: "usage";
+  prompt: number;
+  completion: number;
+  cached: number;
 }
 
-export interface Stages {
-  stt: SpeechToText | undefined;
-  llm: LanguageModel;
-  tts: TextToSpeech;
-}
-
-/** Stages by settings: the loaded ones of `#providers/stages.ts`, or a test's own. */
-export interface StageFactories {
-  stt(settings: ModelSettings): SpeechToText;
-  llm(settings: ModelSettings): LanguageModel;
-  tts(settings: ModelSettings): TextToSpeech;
-}
-
-/** What an answer tells its session, in order, and where it waits. */
-export interface AnswerHooks {
-  /** False once the answer must stop; waits while a barge-in holds it. */
-  mayGoOn(): Promise<boolean>;
-  /** As `mayGoOn`, and waits for room in the playout. */
-  mayPush(): Promise<boolean>;
+/** Where an answer waits. */
+export interface AnswerGate {
   /** Speech is wanted: false in a text-only call. */
-  readonly spoken: boolean;
-  /** The model was asked, gave its first chunk, or had its first clause complete; text to speech was asked, or gave audio. */
-  note(moment: "llm_asked" | "llm_first" | "clause_first" | "tts_asked" | "tts_first"): void;
-  /** The model's text grew by a clause. */
-  textGrew(delta: string): void;
-  clauseBegins(text: string): void;
-  audio(pcm: Pcm): void;
-  clauseEnds(): void;
-  used(usage: { prompt: number; completion: number; cached: number }): void;
-  charactersSpoken(count: number): void;
-  /** Runs a tool; what it answers becomes the history's `tool` item. `leaves` ends the call after the answer. */
-  runTool(call: ToolCall): ToolOutcome;
-  tooManySteps(): void;
-  failed(stage: FailedStage, cause: unknown): void;
+  readonly isSpoken: boolean;
+  /** Waits while a barge-in or a lost link holds the answer. */
+  mayGoOn(): Promise<void>;
+  /** The same, and waits for room in the playout. */
+  mayPush(): Promise<void>;
 }
 
-export interface ToolOutcome {
-  text: string;
-  isError: boolean;
-  leaves: boolean;
-}
-
-export type ToolCall = Extract<LlmChunk, { kind: "tool_call" }>;
-
-export interface AnswerRequest {
-  instructions: string;
-  /** Read anew for each step: tool results are appended to it. */
+/** What is asked of the model. */
+export interface Reply {
+  request: Omit<LlmRequest, "history" | "tools">;
+  /** Oldest first. Tool results are appended to it. */
   history: HistoryItem[];
-  turnIndex: number;
-  inputKind: LlmRequest["inputKind"];
-  unrecognized: boolean;
-  tools: readonly ToolSpec[];
   toolStepsMax: number;
 }
 
-/** Gives up on `promise` when `signal` is aborted or after `timeoutMs`. */
-async function within<T>(
-  promise: Promise<T>,
-  timeoutMs: number,
-  signal: AbortSignal,
-  scheduler: Scheduler,
-): Promise<T> {
-  let cancel = () => {};
-  const givenUp = new Promise<never>((_, reject) => {
-    const stop = scheduler.after(timeoutMs, () => reject(new StageTimeoutError(timeoutMs)));
-    const onAbort = () => reject(new Error("aborted"));
-    signal.addEventListener("abort", onAbort, { once: true });
-    cancel = () => {
-      stop();
-      signal.removeEventListener("abort", onAbort);
-    };
-    if (signal.aborted) onAbort();
-  });
-  // The loser of the race may still reject later: nobody waits for it any more.
-  promise.catch(() => {});
-  try {
-    return await Promise.race([promise, givenUp]);
-  } finally {
-    cancel();
-  }
+export interface AnswerPlan {
+  turnId: string;
+  source: ServerMessageOf<"agent_speech_started">["source"];
+  /** Of an answered turn. */
+  timing?: TurnTiming;
+  /** What is said: the model's reply, or a text. */
+  says: Reply | string;
+  /** 0, 1, 2 …: the n-th of the call. */
+  index: number;
 }
 
-/** Pulls a stage's stream, each step bounded in time. A stream that hangs is left behind, never waited for. */
-async function* pull<T>(
-  stream: AsyncIterable<T>,
-  timeoutMs: number,
-  signal: AbortSignal,
-  scheduler: Scheduler,
-): AsyncGenerator<T> {
-  const iterator = stream[Symbol.asyncIterator]();
-  let isDone = false;
-  try {
-    for (;;) {
-      const next = await within(iterator.next(), timeoutMs, signal, scheduler);
-      isDone = next.done === true;
-      if (next.done) return;
-      yield next.value;
+export interface AnswerDeps {
+  llm: LanguageModel;
+  tts: TextToSpeech;
+  tools: ToolDesk;
+  scheduler: Scheduler;
+}
+
+export class Answer {
+  readonly plan: AnswerPlan;
+  readonly #deps: AnswerDeps;
+  readonly #events = new EventStream<AnswerEvent>();
+  readonly #clauses = new ClauseQueue();
+  readonly #stop = new AbortController();
+
+  constructor(plan: AnswerPlan, deps: AnswerDeps) {
+    this.plan = plan;
+    this.#deps = deps;
+  }
+
+  /** Ends it where it is: no event follows. */
+  stop(): void {
+    this.#stop.abort();
+    this.#clauses.close();
+    this.#events.cancel();
+  }
+
+  get isStopped(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  /** Runs it. Once. Throws nothing that a stage does. */
+  events(gate: AnswerGate): EventStream<AnswerEvent> {
+    this.#run(gate).then(
+      () => this.#events.end(),
+      (cause) => this.#events.end(cause),
+    );
+    return this.#events;
+  }
+
+  async #run(gate: AnswerGate): Promise<void> {
+    const speaking = this.#speak(gate);
+    try {
+      await this.#write(gate);
+    } catch (cause) {
+      this.#fail("llm", cause);
+    } finally {
+      this.#clauses.close();
     }
-  } finally {
-    if (!isDone) iterator.return?.()?.catch(() => {});
+    await speaking;
   }
-}
 
-/** Runs `stage` under a signal that is aborted with `signal`, and when the stage has failed. */
-async function underOwnSignal(signal: AbortSignal, stage: (own: AbortSignal) => Promise<void>): Promise<void> {
-  const own = new AbortController();
-  const follow = () => own.abort();
-  if (signal.aborted) own.abort();
-  signal.addEventListener("abort", follow, { once: true });
-  try {
-    await stage(own.signal);
-  } finally {
-    signal.removeEventListener("abort", follow);
-    own.abort();
+  #put(event: AnswerEvent): void {
+    if (!this.isStopped) this.#events.put(event);
   }
-}
 
-/** The recognizer's final answer. A failure is reported and reads as "understood nothing". */
-export async function recognize(
-  stt: SpeechToText,
-  utterance: Utterance,
-  signal: AbortSignal,
-  scheduler: Scheduler,
-  onFailure: (cause: unknown) => void,
-): Promise<SttResult> {
-  let result: SttResult = { text: "", final: true };
-  try {
-    await underOwnSignal(signal, async (own) => {
-      result = await within(stt.finish(utterance, own), sttTimeoutMs, own, scheduler);
-    });
-  } catch (cause) {
-    if (!signal.aborted) onFailure(cause);
+  #fail(stage: ModelStage, cause: unknown): void {
+    this.#put({ type: "failed", stage, cause });
   }
-  return result;
-}
 
-/** Answers a turn: the model's text, spoken clause by clause while it streams. Never throws. */
-export async function answer(
-  request: AnswerRequest,
-  stages: Stages,
-  speechIndex: number,
-  hooks: AnswerHooks,
-  signal: AbortSignal,
-  scheduler: Scheduler,
-): Promise<void> {
-  const clauses = new ClauseQueue();
-  const speaking = speakClauses(clauses, stages.tts, speechIndex, hooks, signal, scheduler);
-  const stop = () => clauses.close();
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    await underOwnSignal(signal, (own) => generate(request, stages.llm, clauses, hooks, own, scheduler));
-  } catch (cause) {
-    if (!signal.aborted) hooks.failed("llm", cause);
-  } finally {
-    clauses.close();
+  #note(moment: Moment): void {
+    this.plan.timing?.note(moment, this.#deps.scheduler.nowMs());
   }
-  await speaking;
-  signal.removeEventListener("abort", stop);
-}
 
-/** Says a given text. Never throws. */
-export async function say(
-  text: string,
-  tts: TextToSpeech,
-  speechIndex: number,
-  hooks: AnswerHooks,
-  signal: AbortSignal,
-  scheduler: Scheduler,
-): Promise<void> {
-  const clauses = new ClauseQueue();
-  const speaking = speakClauses(clauses, tts, speechIndex, hooks, signal, scheduler);
-  const stop = () => clauses.close();
-  signal.addEventListener("abort", stop, { once: true });
-  const splitter = createClauseSplitter();
-  for (const clause of [...splitter.push(text), ...splitter.flush()]) await putText(clause, clauses, hooks);
-  clauses.close();
-  await speaking;
-  signal.removeEventListener("abort", stop);
-}
-
-/** Asks the model, step by step while it calls tools, and hands its clauses on. */
-async function generate(
-  request: AnswerRequest,
-  llm: LanguageModel,
-  clauses: ClauseQueue,
-  hooks: AnswerHooks,
-  signal: AbortSignal,
-  scheduler: Scheduler,
-): Promise<void> {
-  for (let step = 0; ; step += 1) {
-    const calls: ToolCall[] = [];
+  async #write(gate: AnswerGate): Promise<void> {
+    const { says } = this.plan;
+    if (typeof says !== "string") {
+      await underOwnSignal(this.#stop.signal, (signal) => this.#generate(says, gate, signal));
+      return;
+    }
     const splitter = createClauseSplitter();
-    hooks.note("llm_asked");
-    const stream = llm.reply({ ...request, history: [...request.history] }, signal);
-    for await (const chunk of pull(stream, llmTimeoutMs, signal, scheduler)) {
-      if (!(await hooks.mayGoOn())) return;
-      if (chunk.kind === "usage") hooks.used(chunk);
-      else if (chunk.kind === "tool_call") calls.push(chunk);
-      else {
-        hooks.note("llm_first");
-        for (const clause of chunk.kind === "text" ? splitter.push(chunk.text) : splitter.flush()) {
-          await putText(clause, clauses, hooks);
-        }
-        if (chunk.kind === "audio") {
-          hooks.note("clause_first");
-          hooks.textGrew(chunk.text);
-          await clauses.put({ text: chunk.text, audio: chunk.audio });
-        }
+    for (const clause of [...splitter.push(says), ...splitter.flush()]) await this.#putClause({ text: clause });
+  }
+
+  /** Asks the model, step by step while it calls tools. */
+  async #generate(reply: Reply, gate: AnswerGate, signal: AbortSignal): Promise<void> {
+    for (let step = 0; ; step += 1) {
+      const calls = await this.#readStep(reply, gate, signal);
+      if (calls.length === 0 || this.isStopped) return;
+      if (step >= reply.toolStepsMax) {
+        this.#put({ type: "too_many_steps", stepsMax: reply.toolStepsMax });
+        return;
+      }
+      for (const call of calls) {
+        const result = await this.#runTool(call, signal);
+        if (result.farewell) await this.#putClause({ text: result.farewell });
+        if (result.leaves || this.isStopped) return;
+        reply.history.push({ role: "tool", text: result.text, ...(result.isError && { isError: true }) });
       }
     }
-    if (!(await hooks.mayGoOn())) return;
-    for (const clause of splitter.flush()) await putText(clause, clauses, hooks);
-    if (calls.length === 0) return;
-    if (step >= request.toolStepsMax) return hooks.tooManySteps();
-    for (const call of calls) {
-      const outcome = hooks.runTool(call);
-      const { message: farewell } = call.arguments;
-      if (outcome.leaves && typeof farewell === "string" && farewell) await putText(farewell, clauses, hooks);
-      if (outcome.leaves) return;
-      request.history.push({ role: "tool", text: outcome.text, ...(outcome.isError && { isError: true }) });
-    }
   }
-}
 
-async function putText(text: string, clauses: ClauseQueue, hooks: AnswerHooks): Promise<void> {
-  hooks.note("clause_first");
-  hooks.textGrew(text);
-  await clauses.put({ text });
-}
-
-/** Turns clauses into speech until the queue is closed. After a failure the rest is only text. */
-async function speakClauses(
-  clauses: ClauseQueue,
-  tts: TextToSpeech,
-  speechIndex: number,
-  hooks: AnswerHooks,
-  signal: AbortSignal,
-  scheduler: Scheduler,
-): Promise<void> {
-  let isFirst = true;
-  let hasFailed = false;
-  for (let clause = await clauses.take(); clause && !signal.aborted; clause = await clauses.take()) {
-    if (hasFailed || !hooks.spoken || !clause.text.trim()) continue;
-    const said: Clause = clause;
-    const context = { turnIndex: speechIndex, first: isFirst, ...(said.audio && { audio: said.audio }) };
-    isFirst = false;
-    try {
-      if (!(await hooks.mayPush())) return;
-      await underOwnSignal(signal, async (own) => {
-        hooks.note("tts_asked");
-        hooks.clauseBegins(said.text);
-        hooks.charactersSpoken(said.text.length);
-        for await (const pcm of pull(tts.speak(said.text, context, own), ttsTimeoutMs, own, scheduler)) {
-          hooks.note("tts_first");
-          if (!(await hooks.mayPush())) return;
-          hooks.audio(pcm);
+  /** One reply of the model, its clauses handed on. @returns the tools that it calls */
+  async #readStep({ request, history }: Reply, gate: AnswerGate, signal: AbortSignal): Promise<ToolCall[]> {
+    const { llm, tools, scheduler } = this.#deps;
+    const calls: ToolCall[] = [];
+    const splitter = createClauseSplitter();
+    this.#note("llm_asked");
+    const stream = llm.reply({ ...request, tools: tools.specs, history: [...history] }, signal);
+    for await (const chunk of pull(stream, llmTimeoutMs, signal, scheduler)) {
+      await gate.mayGoOn();
+      if (this.isStopped) return [];
+      if (chunk.kind === "tool_call") calls.push(chunk);
+      else if (chunk.kind === "usage") this.#put({ ...usageOf(chunk), type: "usage" });
+      else {
+        this.#note("llm_first");
+        for (const text of chunk.kind === "text" ? splitter.push(chunk.text) : splitter.flush()) {
+          await this.#putClause({ text });
         }
-        hooks.clauseEnds();
-      });
-    } catch (cause) {
-      if (signal.aborted) return;
-      hasFailed = true;
-      hooks.failed("tts", cause);
+        if (chunk.kind === "audio") await this.#putClause({ text: chunk.text, audio: chunk.audio });
+      }
+    }
+    await gate.mayGoOn();
+    for (const text of this.isStopped ? [] : splitter.flush()) await this.#putClause({ text });
+    return calls;
+  }
+
+  async #runTool(call: ToolCall, signal: AbortSignal): Promise<ToolResult> {
+    const { tools, scheduler } = this.#deps;
+    const { timing } = this.plan;
+    const startedMs = scheduler.nowMs();
+    const source = tools.sourceOf(call.name);
+    this.#put({ type: "tool_call", call, source });
+    const result = await tools.run(call, signal);
+    const durationMs = scheduler.nowMs() - startedMs;
+    if (timing) timing.toolMs = (timing.toolMs ?? 0) + durationMs;
+    this.#put({ type: "tool_result", call, source, result, durationMs });
+    return result;
+  }
+
+  async #putClause(clause: { text: string; audio?: Pcm }): Promise<void> {
+    this.#note("clause_first");
+    this.#put({ type: "text", text: clause.text });
+    await this.#clauses.put(clause);
+  }
+
+  /** Turns clauses into speech until the queue is closed. After a failure the rest is only text. */
+  async #speak(gate: AnswerGate): Promise<void> {
+    let isFirst = true;
+    let hasFailed = false;
+    for (let clause = await this.#clauses.take(); clause && !this.isStopped; clause = await this.#clauses.take()) {
+      if (hasFailed || !gate.isSpoken || !clause.text.trim()) continue;
+      const said = clause;
+      const context = { turnIndex: this.plan.index, first: isFirst, ...(said.audio && { audio: said.audio }) };
+      isFirst = false;
+      try {
+        await gate.mayPush();
+        if (this.isStopped) return;
+        await underOwnSignal(this.#stop.signal, async (signal) => {
+          this.#note("tts_asked");
+          this.#put({ type: "clause", text: said.text });
+          const pieces = this.#deps.tts.speak(said.text, context, signal);
+          for await (const pcm of pull(pieces, ttsTimeoutMs, signal, this.#deps.scheduler)) {
+            this.#note("tts_first");
+            await gate.mayPush();
+            this.#put({ type: "audio", pcm });
+            if (this.isStopped) return;
+          }
+          this.#put({ type: "clause_done" });
+        });
+      } catch (cause) {
+        hasFailed = true;
+        this.#fail("tts", cause);
+      }
     }
   }
+}
+
+function usageOf({ prompt, completion, cached }: Extract<LlmChunk, { kind: "usage" }>): Omit<Usage, "type"> {
+  return { prompt, completion, cached };
 }

@@ -50,6 +50,8 @@ export class CallerAudio {
   readonly #silence: Int16Array;
   #windowFill = 0;
   #isClosed = false;
+  /** What comes in counts as silence. */
+  isMuted = false;
   /** Samples of input so far, fillings included. */
   #heard = 0;
   /** The newest samples, up to `#heard`: the history, or the utterance in the making. */
@@ -75,14 +77,14 @@ export class CallerAudio {
   }
 
   /** Takes what arrived; muted input counts as silence. Answers its length in milliseconds. */
-  hear(bytes: Uint8Array, isMuted: boolean, nowMs: number): number {
+  hear(bytes: Uint8Array, nowMs: number): number {
     const samples = this.#decoder.decode(bytes);
     const durationMs = this.#ms(samples.length);
     this.#filler.arrived(nowMs, durationMs);
     const piece = this.#silence.length;
     for (let at = 0; at < samples.length && !this.#isClosed; at += piece) {
       const part = samples.subarray(at, Math.min(at + piece, samples.length));
-      this.#take(isMuted ? this.#silence.subarray(0, part.length) : part);
+      this.#take(this.isMuted ? this.#silence.subarray(0, part.length) : part);
     }
     return durationMs;
   }

@@ -1,10 +1,10 @@
 /** The caller's words: recognition of what was spoken, and the transcript of it and of what was typed. */
 
-import type { Pcm, SpeechToText } from "#providers/provider.ts";
-import { recognize } from "../answering/answer.ts";
-import type { SessionMessage } from "../media_host.ts";
+import type { Pcm, SpeechToText, SttResult, Utterance } from "#providers/provider.ts";
+import { sttTimeoutMs, underOwnSignal, within } from "../answering/stage_limits.ts";
 import type { Scheduler } from "../threads/scheduler.ts";
 import type { CallLog } from "./call_log.ts";
+import type { Notices } from "./notices.ts";
 import { TurnTiming, tenths } from "./turn_timing.ts";
 import type { TurnEvent } from "./turns.ts";
 
@@ -13,8 +13,6 @@ export interface CallerTurnsHost {
   /** Milliseconds since the call began. */
   callMs(nowMs: number): number;
   nextItemId(): string;
-  send(message: SessionMessage): void;
-  failed(stage: "stt", cause: unknown): void;
   dispatch(event: TurnEvent): void;
 }
 
@@ -37,6 +35,7 @@ export class CallerTurns {
   readonly #stt: SpeechToText | undefined;
   readonly #scheduler: Scheduler;
   readonly #host: CallerTurnsHost;
+  readonly #notices: Notices;
   readonly #log: CallLog;
   readonly #abort = new AbortController();
   /** Of turns that are spoken but not answered. */
@@ -44,10 +43,16 @@ export class CallerTurns {
   #item: { turn: number; itemId: string } | undefined;
   #utterances = 0;
 
-  constructor(stt: SpeechToText | undefined, scheduler: Scheduler, host: CallerTurnsHost, log: CallLog) {
+  constructor(
+    stt: SpeechToText | undefined,
+    scheduler: Scheduler,
+    host: CallerTurnsHost,
+    { notices, log }: { notices: Notices; log: CallLog },
+  ) {
     this.#stt = stt;
     this.#scheduler = scheduler;
     this.#host = host;
+    this.#notices = notices;
     this.#log = log;
     if (stt) stt.onPartial = (result) => this.#takePartial(result.text, result.language);
   }
@@ -58,7 +63,7 @@ export class CallerTurns {
 
   speechBegins(turn: number, audioMs: number): void {
     this.#item = { turn, itemId: this.#host.nextItemId() };
-    this.#host.send({ type: "user_speech_started", turn_id: turnId(turn), audio_ms: tenths(audioMs) });
+    this.#notices.send({ type: "user_speech_started", turn_id: turnId(turn), audio_ms: tenths(audioMs) });
   }
 
   hears(pcm: Pcm): void {
@@ -69,7 +74,7 @@ export class CallerTurns {
     const item = this.#item;
     if (this.#abort.signal.aborted || !item || !text) return;
     const labels = { turn_id: turnId(item.turn), item_id: item.itemId, ...(language && { language }) };
-    this.#host.send({ type: "transcript", role: "user", ...labels, text, final: false });
+    this.#notices.send({ type: "transcript", role: "user", ...labels, text, final: false });
     this.#host.dispatch({ type: "words" });
   }
 
@@ -91,11 +96,8 @@ export class CallerTurns {
     });
     const utterance = { ...audio, index: this.#utterances };
     this.#utterances += 1;
-    const { signal } = this.#abort;
-    const result = await recognize(this.#stt, utterance, signal, this.#scheduler, (cause) =>
-      this.#host.failed("stt", cause),
-    );
-    if (signal.aborted) return;
+    const result = await this.#finish(this.#stt, utterance);
+    if (this.#abort.signal.aborted) return;
     timing.note("stt_final", this.#scheduler.nowMs());
     const text = result.text.trim();
     if (text) {
@@ -103,6 +105,20 @@ export class CallerTurns {
       this.#log.remember({ role: "user", text, audio });
     } else this.#unanswered.delete(turn);
     this.#host.dispatch({ type: "recognized", turn, understood: text !== "" });
+  }
+
+  /** The recognizer's final answer. A failure is reported and reads as "understood nothing". */
+  async #finish(stt: SpeechToText, utterance: Utterance): Promise<SttResult> {
+    const { signal } = this.#abort;
+    let result: SttResult = { text: "", final: true };
+    try {
+      await underOwnSignal(signal, async (own) => {
+        result = await within(stt.finish(utterance, own), sttTimeoutMs, own, this.#scheduler);
+      });
+    } catch (cause) {
+      if (!signal.aborted) this.#notices.fail("stt", cause);
+    }
+    return result;
   }
 
   /** A spoken turn gets its answer: its timing. Older turns are answered with it. */
@@ -131,7 +147,7 @@ export class CallerTurns {
     text: string,
     at: { startMs: number; endMs: number; language?: string | undefined },
   ): void {
-    this.#host.send({
+    this.#notices.send({
       type: "transcript",
       role: "user",
       turn_id: turnId(turn),

@@ -9,7 +9,7 @@ import type { Usage } from "#contracts/voice_protocol.ts";
 import { createEncoder, type Encoder } from "#media/audio/encoder.ts";
 import type { VadEngine } from "#media/hearing/vad/create_vad.ts";
 import type { MediaSession, SessionCommand, SessionMessage, SessionMessageType } from "#media/media_host.ts";
-import { createLocalMediaHost } from "#media/session/call_session.ts";
+import { createSession } from "#media/session/call_session.ts";
 import { defaultProviders } from "#providers/catalogue.ts";
 import { loadStages } from "#providers/stages.ts";
 import { VirtualClock } from "./virtual_clock.ts";
@@ -58,19 +58,7 @@ export class SessionHarness {
     this.#format = inputFormat;
     this.#encoder = createEncoder(inputFormat);
     this.#player = new Player(options.echoesMarks ?? true);
-    const host = createLocalMediaHost({
-      scheduler: this.clock,
-      stages: {
-        stt: (settings) => stages.stt(settings, this.clock),
-        llm: (settings) => stages.llm(settings, this.clock),
-        tts: (settings) => stages.tts(settings, this.clock),
-      },
-      vad: options.vad ?? "energy",
-      onFault: (_callId, cause) => {
-        this.fault = cause;
-      },
-    });
-    this.session = host.open(
+    this.session = createSession(
       {
         callId: "00000000-0000-4000-8000-000000000001",
         config: { ...completeConfig(options.config ?? {}, defaultProviders), ...options.complete },
@@ -91,6 +79,18 @@ export class SessionHarness {
         record: (progress) => this.records.push(progress),
         ended: (end, usage) => {
           this.end = { end, usage, atMs: this.clock.nowMs() };
+        },
+      },
+      {
+        scheduler: this.clock,
+        stages: {
+          stt: (settings) => stages.stt(settings, this.clock),
+          llm: (settings) => stages.llm(settings, this.clock),
+          tts: (settings) => stages.tts(settings, this.clock),
+        },
+        vad: options.vad ?? "energy",
+        onFault: (_callId, cause) => {
+          this.fault = cause;
         },
       },
     );

@@ -28,12 +28,16 @@ export class VirtualClock implements Scheduler, WaitDeps {
 
   sleep(ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      const sleeper = { dueMs: this.#nowMs + ms, wake: resolve };
-      this.#sleepers.add(sleeper);
       const onAbort = () => {
         this.#sleepers.delete(sleeper);
+        wake();
+      };
+      const wake = () => {
+        signal.removeEventListener("abort", onAbort);
         resolve();
       };
+      const sleeper = { dueMs: this.#nowMs + ms, wake };
+      this.#sleepers.add(sleeper);
       if (signal.aborted) onAbort();
       else signal.addEventListener("abort", onAbort, { once: true });
     });

@@ -1,0 +1,74 @@
+/** What a client's message does to its call. */
+import { voiceLimits } from "#contracts/voice_protocol.ts";
+import type { CallerAudio } from "../hearing/caller_audio.ts";
+import type { SessionCommand } from "../media_host.ts";
+import type { AgentSpeech } from "../speaking/agent_speech.ts";
+import type { CallLog } from "./call_log.ts";
+import type { Floor } from "./floor.ts";
+import type { Notices } from "./notices.ts";
+
+/** The parts of a session that messages act on. */
+export interface CommandedParts {
+  floor: Floor;
+  caller: CallerAudio;
+  speech: AgentSpeech;
+  notices: Notices;
+  log: CallLog;
+}
+
+export function carryOutCommand(command: SessionCommand, parts: CommandedParts, nowMs: number): void {
+  const { floor, caller, speech, notices, log } = parts;
+  switch (command.type) {
+    case "start":
+      takeCapabilities(command, parts);
+      return;
+    case "mark":
+      speech.heardMark(command.name, command.cleared === true, nowMs);
+      return;
+    case "interrupt":
+      floor.dispatch({ type: "interrupt" });
+      return;
+    case "dtmf":
+      floor.dispatch({ type: "digit", digit: command.digit });
+      return;
+    case "user_message":
+      floor.dispatch({ type: "typed", text: command.text, urgency: command.urgency ?? "soon" });
+      return;
+    case "context_update":
+      log.remember({ role: "context", text: command.text });
+      return;
+    case "say": {
+      const { text, behavior = "default", interruptible = true } = command;
+      floor.dispatch({ type: "say", text, behavior, interruptible });
+      return;
+    }
+    case "mute":
+      caller.isMuted = true;
+      return;
+    case "unmute":
+      caller.isMuted = false;
+      return;
+    case "user_activity":
+      floor.dispatch({ type: "activity" });
+      return;
+    case "hang_up":
+      floor.dispatch({ type: "hang_up", message: command.message?.trim() || undefined });
+      return;
+    case "client_tool_result":
+    case "transfer_result":
+      notices.warn("not_available", `Cannot take ${command.type}: nothing of the kind was asked for`, command.type);
+      return;
+  }
+}
+
+function takeCapabilities(
+  start: Extract<SessionCommand, { type: "start" }>,
+  { floor, speech }: Pick<CommandedParts, "floor" | "speech">,
+): void {
+  const { marks, clear, text_only, echo_cancellation } = start.capabilities ?? {};
+  // A client that cannot drop what it buffered must not hold much of it, or nobody can interrupt the agent.
+  speech.setCapabilities({ marks, leadMs: clear === false ? voiceLimits.clientBufferMsMin : undefined });
+  if (text_only !== undefined) speech.isTextOnly = text_only;
+  if (text_only && speech.isHeard) floor.dispatch({ type: "interrupt" });
+  if (echo_cancellation !== undefined) floor.dispatch({ type: "echo_cancellation", present: echo_cancellation });
+}

@@ -1,0 +1,89 @@
+/** A job of the agent under way: its answer, its text as it grows, and what the record keeps of it. */
+import type { Answer } from "../answering/answer.ts";
+import type { CallLog } from "../session/call_log.ts";
+import type { Notices } from "../session/notices.ts";
+import { type TurnTiming, tenths } from "../session/turn_timing.ts";
+import { SpokenItem } from "./spoken_item.ts";
+
+export class AgentJob {
+  readonly answer: Answer;
+  readonly #notices: Notices;
+  readonly #log: CallLog;
+  /** Until its figures were sent. */
+  timing: TurnTiming | undefined;
+  /** The answer has nothing more to give. */
+  isGenerated = false;
+  /** The agent hangs up with it. */
+  leaves = false;
+  held = false;
+  /** What a barge-in left unsaid, as long as it may be taken back. */
+  rest: Int16Array[] | undefined;
+  item: SpokenItem;
+
+  constructor(answer: Answer, itemId: string, notices: Notices, log: CallLog) {
+    this.answer = answer;
+    this.#notices = notices;
+    this.#log = log;
+    this.timing = answer.plan.timing;
+    this.item = new SpokenItem(answer.plan.turnId, itemId);
+  }
+
+  growText(delta: string, callMs: number): void {
+    this.item.grow(delta, callMs);
+    if (!this.held) this.#notices.send(this.item.show(delta));
+  }
+
+  /** The transcript in full, for the client. */
+  finishText(): void {
+    const transcript = this.item.finish();
+    if (transcript) this.#notices.send(transcript);
+  }
+
+  begins(utteranceId: string): void {
+    this.#notices.send({ type: "agent_speech_started", ...this.#labels(utteranceId) });
+  }
+
+  ends(utteranceId: string, audioMs: number, interrupted: boolean): void {
+    this.#notices.send({
+      type: "agent_speech_done",
+      ...this.#labels(utteranceId),
+      audio_ms: tenths(audioMs),
+      interrupted,
+    });
+  }
+
+  /** The utterance was cut after `playedMs`, when `heard` of its text was heard. */
+  wasCut(utteranceId: string, playedMs: number, heard: string): void {
+    this.#notices.send({
+      type: "truncated",
+      utterance_id: utteranceId,
+      played_ms: tenths(playedMs),
+      spoken_text: heard,
+      full_text: this.item.text,
+    });
+    this.finishText();
+    this.ends(utteranceId, playedMs, true);
+  }
+
+  #labels(utteranceId: string) {
+    return { turn_id: this.answer.plan.turnId, utterance_id: utteranceId, source: this.answer.plan.source };
+  }
+
+  /** Keeps what was heard, in the model's history and in the record. */
+  keep(heard: string, interrupted: boolean, callMs: number): void {
+    this.#log.remember({ role: "agent", text: heard });
+    const record = this.item.record(heard, interrupted, callMs);
+    if (record) this.#log.item(record);
+  }
+
+  /** Once for each answered turn; the record grows by what was said and by the figures. */
+  sendMetrics(interrupted: boolean): void {
+    if (this.timing) {
+      const metrics = this.timing.metrics(interrupted);
+      this.timing = undefined;
+      this.#log.turn(metrics);
+      this.#notices.send({ type: "turn_metrics", ...metrics });
+    }
+    this.#log.flush();
+  }
+}
