@@ -51,6 +51,8 @@ export interface ApiErrorOptions {
   issues?: readonly ValidationIssue[];
   /** Public explanation in one sentence, for the service that says no more. */
   detail?: string;
+  /** What the tax service answers beside the sentence, by name. */
+  beside?: Readonly<Record<string, unknown>> | undefined;
   /** Why it really happened: for the log only. */
   cause?: unknown;
   /** Seconds for the `Retry-After` header (429 and 503). */
@@ -63,6 +65,7 @@ export class ApiError extends Error {
   readonly details: ErrorDetails | undefined;
   readonly issues: readonly ValidationIssue[] | undefined;
   readonly detail: string | undefined;
+  readonly beside: Readonly<Record<string, unknown>> | undefined;
   readonly retryAfterS: number | undefined;
 
   constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
@@ -72,6 +75,7 @@ export class ApiError extends Error {
     this.details = options.details;
     this.issues = options.issues;
     this.detail = options.detail;
+    this.beside = options.beside;
     this.retryAfterS = options.retryAfterS;
   }
 

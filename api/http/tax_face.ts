@@ -24,6 +24,11 @@ export const taxErrorContract: ErrorContract = {
         description: "a sentence, or the issues of a request that does not fit its schema",
         anyOf: [{ type: "string" }, { type: "array", items: issueSchema }],
       },
+      completeness: {
+        description: "of a calculation that require_complete refuses: as a calculation answers it",
+        type: "object",
+        additionalProperties: true,
+      },
       violations: {
         description: "of an e-invoice that is not ready to be sent: the rules that it breaks",
         type: "array",
@@ -53,7 +58,7 @@ export function taxErrorResponse(error: ApiError): Response {
   if (error.retryAfterS !== undefined) headers["retry-after"] = String(error.retryAfterS);
   if (error.code === "unauthorized") headers["www-authenticate"] = "Bearer";
   const detail = error.issues ?? error.detail ?? sentenceFor(error);
-  return Response.json({ detail }, { status: taxStatusOf(error), headers });
+  return Response.json({ detail, ...error.beside }, { status: taxStatusOf(error), headers });
 }
 
 /** Handlers that name fields, for both services alike, are readable here as well. */

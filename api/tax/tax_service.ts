@@ -25,6 +25,7 @@ import { calculationRoutes } from "./calculator/calculations.ts";
 import { bookingInvoiceRoutes } from "./invoices/booking_invoices.ts";
 import { invoiceRoutes } from "./invoices/invoices.ts";
 import { issuerRoutes } from "./invoices/issuers.ts";
+import { coverageRoutes } from "./places/coverage.ts";
 import { jurisdictionRoutes } from "./places/jurisdictions.ts";
 import { placeAt } from "./places/place_at.ts";
 import { loadRuleset } from "./rules/rule_files.ts";
@@ -56,7 +57,7 @@ const openApiInfo: OpenApiInfo = {
 };
 
 const ownPaths =
-  /^[a-z]+:\/\/[^/?#]*\/(v1\/(auth|orgs|api-keys|personal-access-tokens|jurisdictions|tax|addresses|bookings|invoices|issuers|liability|admin)|openapi\/tax\.json|account)(?=[/?#]|$)/;
+  /^[a-z]+:\/\/[^/?#]*\/(v1\/(auth|orgs|api-keys|personal-access-tokens|jurisdictions|coverage|tax|addresses|bookings|invoices|issuers|liability|admin)|openapi\/tax\.json|account)(?=[/?#]|$)/;
 
 let loaded: Ruleset | undefined;
 
@@ -91,6 +92,7 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
     ...administrationRoutes(common),
     ...issuerRoutes({ ...common, guard: apiKeys.billable }),
     ...jurisdictionRoutes({ ruleset, now, guard: apiKeys.billable }),
+    ...coverageRoutes({ ruleset, now, guard: apiKeys.billable }),
     ...addressRoutes({ ruleset, ...billable }),
     ...calculationRoutes({ ruleset, now, ...billable }),
     ...bookingRoutes({ sql, now, ruleset, frozenRules: createFrozenRules(), locate, ...billable }),

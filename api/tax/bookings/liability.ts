@@ -14,7 +14,7 @@ import { minorDigitsOf } from "../calculator/currency.ts";
 import { Rational } from "../calculator/rational.ts";
 import { ruleKinds } from "../rules/rule.ts";
 import { isCalendarDate, type Ruleset } from "../rules/ruleset.ts";
-import { csvText } from "./csv_text.ts";
+import { acceptsCsv, csvResponse } from "./csv_response.ts";
 
 /**
  * The day by which an amount falls into a period. With `checkout` and `checkin` all of a booking's tax
@@ -92,7 +92,9 @@ export function liabilityRoutes({
           ...row,
           jurisdiction_name: ruleset.placeOf(row.jurisdiction_code)?.name ?? null,
         }));
-        if (accepts(request, "text/csv")) return csvResponse(items);
+        if (acceptsCsv(request)) {
+          return csvResponse("liability.csv", [columns, ...items.map((item) => columns.map((column) => item[column]))]);
+        }
         return {
           environment: principal.environment,
           date_anchor: query.date_anchor ?? "checkout",
@@ -147,11 +149,6 @@ function totalsOf(items: readonly LiabilityItem[]): { currency: string; tax_amou
   return [...totals].map(([currency, total]) => ({ currency, tax_amount: total.toFixed(minorDigitsOf(currency)) }));
 }
 
-function accepts(request: Request, type: string): boolean {
-  const accepted = (request.headers.get("accept") ?? "").toLowerCase();
-  return accepted.split(",").some((part) => part.split(";")[0]?.trim() === type);
-}
-
 const columns = [
   "period",
   "jurisdiction_code",
@@ -165,13 +162,3 @@ const columns = [
   "taxable_amount",
   "tax_amount",
 ] as const satisfies readonly (keyof LiabilityItem)[];
-
-function csvResponse(items: readonly LiabilityItem[]): Response {
-  const rows = items.map((item) => columns.map((column) => item[column]));
-  return new Response(csvText([columns, ...rows]), {
-    headers: {
-      "content-type": "text/csv; charset=utf-8; header=present",
-      "content-disposition": 'attachment; filename="liability.csv"',
-    },
-  });
-}

@@ -33,7 +33,15 @@ export function amountText(amount: string | number): string {
  * @throws CalculationProblem invalid
  */
 export function meaningOf(request: CalculationRequest): unknown {
-  const { exchangeFrom: _, prices, declaredTariff, included, ages, ...stay } = stayFrom(request, request.stay_date);
+  const {
+    exchangeFrom: _,
+    today: _today,
+    prices,
+    declaredTariff,
+    included,
+    ages,
+    ...stay
+  } = stayFrom(request, request.stay_date);
   const textOf = (part: (typeof included)["breakfast"]) => (part instanceof Rational ? part.toText(18) : part);
   return {
     ...stay,

@@ -3,10 +3,21 @@
  * give the same answer, whenever and wherever.
  */
 import type { PlaceRules, Ruleset } from "../rules/ruleset.ts";
-import { answerFrom, type CalculationAnswer } from "./calculation_answer.ts";
-import { CalculationProblem, type CalculationRequest, stayFrom } from "./calculation_request.ts";
+import { answerFrom, type CalculationAnswer, shownTotal } from "./calculation_answer.ts";
+import { CalculationProblem, type CalculationRequest, type Stay, stayFrom } from "./calculation_request.ts";
+import {
+  type Completeness,
+  requireComplete,
+  slotReports,
+  statusOf,
+  untaxedIn,
+  withLapsedTariffs,
+} from "./completeness.ts";
+import { minorDigitsOf } from "./currency.ts";
+import { type Evaluation, evaluate } from "./evaluation.ts";
 import { lawKnownAt } from "./known_law.ts";
-import { resolveMissing } from "./missing_inputs.ts";
+import { type MissingInput, resolveMissing } from "./missing_inputs.ts";
+import type { Rational } from "./rational.ts";
 
 export interface CalculationOptions {
   /** The day of calculation, YYYY-MM-DD: what is left out counts as booked today. */
@@ -35,7 +46,31 @@ export function calculateWith(place: PlaceRules, request: CalculationRequest, to
   const asked = stayFrom(request, today);
   const law = asked.asKnownAt === undefined ? place : lawKnownAt(place, asked.asKnownAt);
   const { stay, evaluation, missing } = resolveMissing(law, request, asked);
-  return answerFrom(law, stay, evaluation, missing);
+  const completeness = completenessOf(law, stay, evaluation, missing);
+  requireComplete(request, completeness);
+  return answerFrom(law, stay, evaluation, missing, completeness);
+}
+
+/** What the answer knows, with the least and the most that the stay may come to. */
+function completenessOf(
+  law: PlaceRules,
+  stay: Stay,
+  evaluation: Evaluation,
+  missing: readonly MissingInput[],
+): Completeness {
+  const slots = [...slotReports(law, { ...stay, stay }, untaxedIn(evaluation.taxes))];
+  const total = shownTotal(evaluation, stay);
+  const hasLapsed = slots.some(({ state }) => state === "lapsed");
+  const most = hasLapsed ? shownTotal(evaluate(withLapsedTariffs(law), stay), stay) : total;
+  const isOpen = slots.some(({ state }) => state === "unknown" || state === "announced");
+  const pick = (amounts: readonly Rational[], sign: number) =>
+    amounts.reduce((a, b) => (a.compare(b) * sign >= 0 ? a : b)).toFixed(minorDigitsOf(stay.currency));
+  return {
+    status: statusOf(slots),
+    slots,
+    min_total_tax: pick([total, ...missing.map(({ min }) => min)], -1),
+    max_total_tax: isOpen ? null : pick([most, total, ...missing.map(({ max }) => max)], 1),
+  };
 }
 
 /**

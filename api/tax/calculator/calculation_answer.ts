@@ -2,16 +2,19 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { oneOf } from "#contracts/one_of.ts";
 import { jurisdictionTypes } from "../places/jurisdiction.ts";
+import { classOn } from "../rules/evidence.ts";
 import { ruleKinds } from "../rules/rule.ts";
 import { type KnownVersion, needsCurrency, type PlaceRules, type Terms } from "../rules/ruleset.ts";
 import type { Stay } from "./calculation_request.ts";
 import { addDays, isWithin } from "./calendar.ts";
+import { Completeness, coverageStatus, coverageStatuses, slotNotes, versionsInForce } from "./completeness.ts";
 import { minorDigitsOf } from "./currency.ts";
 import type { Evaluation } from "./evaluation.ts";
 import { conversionText, explanationOf, onTopText, rateText } from "./explanation.ts";
 import type { MissingInput } from "./missing_inputs.ts";
 import { Rational, sumOf } from "./rational.ts";
 import type { NightTax, RuleTax, SegmentTax } from "./rule_tax.ts";
+import { anchorDate } from "./segments.ts";
 import { roundingOf } from "./tax_rounding.ts";
 
 const Money = Type.String({ description: "a decimal with the currency's digits" });
@@ -72,7 +75,15 @@ export const TaxComponent = Type.Object({
   slices: Type.Array(Slice),
   rounding: Type.Object({ mode: Type.String(), increment: Type.String(), at: Type.String(), unrounded: Type.String() }),
   explanation: Type.String(),
-  source: Type.Object({ title: Type.String(), url: Type.String(), checked_on: Type.String() }),
+  source: Type.Object({
+    title: Type.String(),
+    url: Type.String(),
+    checked_on: Type.String({ description: "the day on which somebody read it" }),
+    kind: Type.String({ description: "law, official and official_copy are primary, the others secondary" }),
+    quote: nullable(Type.String({ description: "the words that carry the figure" })),
+  }),
+  confidence: oneOf(["high", "medium", "low"]),
+  assumed: Type.Boolean({ description: "of a tariff that ended and is taken to go on" }),
 });
 export type TaxComponent = Static<typeof TaxComponent>;
 
@@ -104,11 +115,19 @@ export const CalculationAnswer = Type.Object({
     }),
   ),
   coverage: Type.Object({
-    status: oneOf(["verified", "partial", "none_known", "no_tax"]),
+    status: oneOf(coverageStatuses),
     as_of: nullable(Type.String()),
     notes: Type.Array(Type.String()),
   }),
-  missing_inputs: Type.Array(Type.Object({ field: Type.String(), min_tax: Money, max_tax: Money })),
+  completeness: Completeness,
+  missing_inputs: Type.Array(
+    Type.Object({
+      field: Type.String(),
+      assumed: nullable(Type.String({ description: "what is taken for it; null: none of those that the law names" })),
+      min_tax: Money,
+      max_tax: Money,
+    }),
+  ),
   ruleset_hash: Type.String(),
 });
 export type CalculationAnswer = Static<typeof CalculationAnswer>;
@@ -118,6 +137,7 @@ export function answerFrom(
   stay: Stay,
   { taxes, inside }: Evaluation,
   missing: readonly MissingInput[],
+  completeness: Completeness,
 ): CalculationAnswer {
   const digits = minorDigitsOf(stay.currency);
   const money = (amount: Rational) => amount.toFixed(digits);
@@ -148,8 +168,14 @@ export function answerFrom(
     total_without_tax: money(withoutTax),
     total_with_tax: money(withTax),
     rules_applied: taxes.flatMap(outcomesOf),
-    coverage: coverageOf(place, stay, taxes),
-    missing_inputs: missing.map(({ field, min, max }) => ({ field, min_tax: money(min), max_tax: money(max) })),
+    coverage: coverageOf(place, stay, completeness),
+    completeness,
+    missing_inputs: missing.map(({ field, assumed, min, max }) => ({
+      field,
+      assumed,
+      min_tax: money(min),
+      max_tax: money(max),
+    })),
     ruleset_hash: place.hash,
   };
 }
@@ -214,7 +240,7 @@ function componentFrom(tax: RuleTax, line: Line, stay: Stay, within: Rational | 
     vat_treatment: terms.vat_treatment ?? "outside",
     on_cancellation: terms.on_cancellation ?? null,
     evidence: terms.evidence ?? [],
-    status: version.status,
+    status: statusOn(version, stay.today),
     slices: slicesOf(line, stay, digits),
     rounding: {
       mode: rounding.mode,
@@ -227,8 +253,35 @@ function componentFrom(tax: RuleTax, line: Line, stay: Stay, within: Rational | 
       ...(conversion ? [conversionText(conversion, stay.currency)] : []),
       ...onTopText(printed(line.total, stay), within && printed(within, stay), stay),
     ].join(" "),
-    source: { title: version.source.title, url: version.source.url, checked_on: version.source.checked_on },
+    source: sourceOf(version),
+    confidence: confidences[classOn(stay.today, evidenceOf(version), version.reviewBy)],
+    assumed: isAssumed(version, nights, stay),
   };
+}
+
+const confidences = { A: "high", B: "medium", C: "low" } as const;
+
+/** Of rules that bookings froze before evidence was kept, what was typed is the best that is known. */
+const evidenceOf = ({ evidence, status }: KnownVersion) => evidence ?? (status === "verified" ? "B" : "C");
+
+function statusOn({ status, from }: KnownVersion, today: string): TaxComponent["status"] {
+  return from > today ? "announced" : status;
+}
+
+function sourceOf({ source, quotes = [] }: KnownVersion): TaxComponent["source"] {
+  const { title, url, checked_on, kind } = source;
+  return { title, url, checked_on, kind, quote: quotes[0]?.quote ?? null };
+}
+
+/** Whether a night lies beyond the day until which the tariff is known. */
+function isAssumed(version: KnownVersion, nights: Line["nights"], stay: Stay): boolean {
+  const { knownUntil } = version;
+  return (
+    knownUntil !== undefined &&
+    nights.some(
+      ({ night: { index } }) => anchorDate(version, stay, { index, date: stay.dates[index] ?? "" }) >= knownUntil,
+    )
+  );
 }
 
 function conversionOf({ currency, ...terms }: Terms, stay: Stay, unrounded: Rational): TaxComponent["conversion"] {
@@ -303,35 +356,19 @@ function outcomesOf(tax: RuleTax): CalculationAnswer["rules_applied"] {
   ];
 }
 
-/**
- * verified: every night has a rule on accommodation, read in a source. partial: some figures are
- * reported or announced, or not all is known. none_known: nothing is; a zero then means nothing.
- * As of the day on which the sources were read last, or that of the replay.
- */
-function coverageOf(place: PlaceRules, stay: Stay, taxes: readonly RuleTax[]): CalculationAnswer["coverage"] {
-  const notes = place.coverage.filter((one) => stay.dates.some((date) => isWithin(date, one)));
-  const local = notes.filter((one) => place.place.stack.includes(one.jurisdiction));
-  const inForce = taxes.flatMap(({ rule }) =>
-    rule.versions
-      .filter((version) => stay.dates.some((date) => isWithin(date, version)))
-      .map((version) => ({ rule, version })),
-  );
-  const checked = inForce.map(({ version }) => version.source.checked_on).sort();
-  const accommodation = inForce.filter(({ rule }) => rule.kind === "accommodation" || rule.kind === "fee");
-  const covers = stay.dates.every((date) => accommodation.some(({ version }) => isWithin(date, version)));
-  const isVerified = covers && inForce.every(({ version }) => version.status === "verified");
-  const hasNoTax = place.status === "no_tax" || local.some((one) => one.status === "no_tax");
-  // What we hold today of a place says nothing of a day on which nothing of it was known.
-  const wasKnown = stay.asKnownAt === undefined || inForce.length > 0;
-  const status =
-    wasKnown && local.some((one) => one.status === "partial")
-      ? "partial"
-      : accommodation.length === 0 && hasNoTax
-        ? "no_tax"
-        : inForce.length === 0
-          ? "none_known"
-          : isVerified
-            ? "verified"
-            : "partial";
-  return { status, as_of: stay.asKnownAt ?? checked.at(-1) ?? null, notes: local.map((one) => one.note) };
+/** What the answer shows as its total, without the answer. */
+export function shownTotal({ taxes }: Evaluation, stay: Stay): Rational {
+  return sumOf(taxes.flatMap(linesOf).map((line) => printed(line.total, stay)));
+}
+
+/** As of the day on which the sources were read last, or that of the replay. */
+function coverageOf(place: PlaceRules, stay: Stay, { slots }: Completeness): CalculationAnswer["coverage"] {
+  const local = place.coverage.filter((one) => stay.dates.some((date) => isWithin(date, one)));
+  const checked = versionsInForce(place, stay.dates).map(({ version }) => version.source.checked_on);
+  const notes = [...local.map((one) => one.note), ...slotNotes(slots)];
+  return {
+    status: coverageStatus(place, slots, stay.dates),
+    as_of: stay.asKnownAt ?? checked.sort().at(-1) ?? null,
+    notes: [...new Set(notes)],
+  };
 }

@@ -90,6 +90,14 @@ export const CalculationRequest = Type.Object({
   ),
   declared_tariff: Type.Optional(AmountAboveZero),
   as_known_at: Type.Optional(CalendarDate),
+  require_complete: Type.Optional(
+    Type.Boolean({ description: "refuse with 400 where a tax that may exist is unknown or its tariff lapsed" }),
+  ),
+  accept_assumed: Type.Optional(
+    Type.Boolean({
+      description: "false: as require_complete, and refuse as well what is reported by one source or assumed to go on",
+    }),
+  ),
   fx: Type.Optional(
     Type.Union([FxRate, Type.Array(FxRate, { maxItems: 10 })], {
       description: "{rate, source, date, from?}, or several of them",
@@ -98,18 +106,26 @@ export const CalculationRequest = Type.Object({
 });
 export type CalculationRequest = Static<typeof CalculationRequest>;
 
-export type ProblemKind = "invalid" | "unknown_jurisdiction" | "missing_coordinates" | "currency_mismatch";
+export type ProblemKind =
+  | "invalid"
+  | "unknown_jurisdiction"
+  | "missing_coordinates"
+  | "currency_mismatch"
+  | "incomplete";
 
 /** Why there is no answer. `invalid` has the field at fault and is a 422, the others are 400. */
 export class CalculationProblem extends Error {
   readonly kind: ProblemKind;
   readonly field: string | undefined;
+  /** What the answer says beside the sentence. */
+  readonly beside: Readonly<Record<string, unknown>> | undefined;
 
-  constructor(kind: ProblemKind, message: string, field?: string) {
+  constructor(kind: ProblemKind, message: string, field?: string, beside?: Readonly<Record<string, unknown>>) {
     super(message);
     this.name = "CalculationProblem";
     this.kind = kind;
     this.field = field;
+    this.beside = beside;
   }
 }
 
@@ -118,6 +134,8 @@ export type GuestAge = number | undefined;
 
 /** A stay with nothing left open but the facts that have no default. */
 export interface Stay {
+  /** The day of calculation. */
+  today: string;
   checkin: string;
   checkout: string;
   nights: number;
@@ -191,6 +209,7 @@ export function stayFrom(request: CalculationRequest, today: string): Stay {
         : amountOf(`included_amounts.${part}`, value);
   const fx = fxOf(request);
   return {
+    today,
     checkin,
     checkout,
     nights,

@@ -30,6 +30,7 @@ const BatchItem = Type.Union([
     error: Type.Object({
       status: Type.Integer(),
       detail: Type.Unknown({ description: "as the same calculation alone would answer" }),
+      completeness: Type.Optional(Type.Unknown({ description: "of what require_complete refuses" })),
     }),
   }),
 ]);
@@ -71,8 +72,8 @@ export function calculationRoutes<Caller>(deps: CalculationDeps<Caller>): Route[
       return { result: answer(requests.parse(request)) };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      const { detail } = (await taxErrorResponse(error).json()) as { detail: unknown };
-      return { error: { status: taxStatusOf(error), detail } };
+      const answered = (await taxErrorResponse(error).json()) as { detail: unknown };
+      return { error: { status: taxStatusOf(error), ...answered } };
     }
   };
   return [
@@ -168,7 +169,8 @@ export function refusing<T>(run: () => T, under = ""): T {
     return run();
   } catch (error) {
     if (!(error instanceof CalculationProblem)) throw error;
-    if (error.kind !== "invalid") throw new ApiError("bad_request", { detail: error.message, cause: error });
+    const { message: detail, beside } = error;
+    if (error.kind !== "invalid") throw new ApiError("bad_request", { detail, beside, cause: error });
     const path = [under, error.field ?? ""].filter((part) => part !== "").join(".");
     throw invalidRequest("body", path, error.message);
   }

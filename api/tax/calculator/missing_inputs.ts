@@ -10,6 +10,8 @@ import { type Rational, sumOf } from "./rational.ts";
 
 export interface MissingInput {
   field: string;
+  /** What is taken for it; null where that is none of what the law names. */
+  assumed: string | null;
   min: Rational;
   max: Rational;
 }
@@ -39,19 +41,21 @@ export function resolveMissing(place: PlaceRules, request: CalculationRequest, s
   highest(combine(stars.map(withStars), rooms.map(withRooms)));
   const answer = best;
   const missing: MissingInput[] = [];
-  const report = (field: string, variations: readonly Variation[]) => {
+  const report = (field: string, taken: unknown, variations: readonly Variation[]) => {
     if (variations.length === 0) return;
     const totals = [answer.evaluation, ...variations.map((vary) => evaluate(place, vary(answer.stay)))].map(totalOf);
     const min = totals.reduce((a, b) => (a.compare(b) <= 0 ? a : b));
     const max = totals.reduce((a, b) => (a.compare(b) >= 0 ? a : b));
-    if (min.compare(max) !== 0) missing.push({ field, min, max });
+    const assumed = taken === undefined ? null : String(taken);
+    if (min.compare(max) !== 0) missing.push({ field, assumed, min, max });
   };
-  report("star_rating", stars.map(withStars));
-  report("property_rooms", rooms.map(withRooms));
+  report("star_rating", answer.stay.stars, stars.map(withStars));
+  report("property_rooms", answer.stay.propertyRooms, rooms.map(withRooms));
   const optional = <K extends keyof CalculationRequest>(field: K, key: keyof Stay, values: readonly unknown[]) => {
     if (request[field] === undefined)
       report(
         field,
+        answer.stay[key],
         values.map((value) => (one: Stay) => ({ ...one, [key]: value })),
       );
   };
@@ -71,6 +75,7 @@ export function resolveMissing(place: PlaceRules, request: CalculationRequest, s
     );
     report(
       "guest_ages",
+      "adults",
       ages.filter((age) => age >= 0 && age < adultAge).map((age) => withChildren(age, request.adults)),
     );
   }

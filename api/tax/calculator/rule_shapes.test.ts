@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { answerFor, ruleOf, rulesetOf, taxFor, today } from "#test/kit/tax/calculation_fixture.ts";
+import type { RuleVersion } from "../rules/rule.ts";
 import { loadRuleset } from "../rules/rule_files.ts";
 import type { PlaceRules } from "../rules/ruleset.ts";
 import { calculate, calculateWith } from "./calculate.ts";
@@ -408,7 +409,9 @@ describe("a calculation", () => {
     const cases = [5, 3].map((stars) => ({ when: { stars: [stars] }, ...flat(`${stars}.00`) }));
     const answer = answerFor([ruleOf("a", { ...person, cases })]);
     assert.equal(answer.tax_breakdown.total_tax, "10.00");
-    assert.deepEqual(answer.missing_inputs, [{ field: "star_rating", min_tax: "6.00", max_tax: "10.00" }]);
+    assert.deepEqual(answer.missing_inputs, [
+      { field: "star_rating", assumed: "5", min_tax: "6.00", max_tax: "10.00" },
+    ]);
   });
 
   it("says what children's ages would change", () => {
@@ -417,7 +420,9 @@ describe("a calculation", () => {
       adults: 2,
     });
     assert.equal(answer.tax_breakdown.total_tax, "6.00");
-    assert.deepEqual(answer.missing_inputs, [{ field: "guest_ages", min_tax: "4.00", max_tax: "6.00" }]);
+    assert.deepEqual(answer.missing_inputs, [
+      { field: "guest_ages", assumed: "adults", min_tax: "4.00", max_tax: "6.00" },
+    ]);
   });
 
   it("answers the same from rules that were frozen as JSON", () => {
@@ -435,7 +440,8 @@ describe("a calculation", () => {
 
   it("replays what was known on a day", () => {
     const rule = ruleOf("a", { ...room, ...flat("1"), effective: { from: "2020-01-01", to: "2026-01-01" } });
-    const later = { ...rule.versions[0], version: 2, effective: { from: "2026-01-01" }, amount: { flat: "9" } };
+    const { on_lapse: _, review_by: _day, ...first } = rule.versions[0] as RuleVersion;
+    const later = { ...first, version: 2, effective: { from: "2026-01-01" }, amount: { flat: "9" } };
     const rules = [
       { ...rule, versions: [...rule.versions, { ...later, announced_on: "2025-06-01" }] },
     ] as (typeof rule)[];
@@ -451,7 +457,7 @@ describe("a calculation", () => {
       law("law", { from: "2020-01-01", to: "2024-01-01" }),
       law("law", { from: "2024-01-01", to: "2026-01-01" }, { amount: { flat: "2" } }),
       law("gazette", { from: "2026-01-01" }, { amount: { flat: "3" } }),
-    ].map((one, index) => ({ version: index + 1, status: "verified" as const, ...one }));
+    ].map((one, index) => ({ version: index + 1, ...one }));
     const taxIn = (day: string, printed_on?: string) => {
       const sources = printed_on === undefined ? {} : { gazette: { printed_on } };
       const ruleset = rulesetOf([{ ...rule, versions } as typeof rule], {}, { gazette: {}, ...sources });
@@ -487,7 +493,12 @@ describe("a calculation", () => {
         today,
       });
     const rome = (as_known_at: string) => answer("IT-RM-ROM", "EUR", { stay_date: "2024-05-10", as_known_at });
-    assert.deepEqual(rome("1990-01-01").coverage, { status: "none_known", as_of: "1990-01-01", notes: [] });
+    const { status, as_of, notes } = rome("1990-01-01").coverage;
+    assert.deepEqual([status, as_of, notes.length], ["none_known", "1990-01-01", 2]);
+    assert.match(
+      notes[1] ?? "",
+      /accommodation tax in Rome \(IT-RM-ROM\) is unknown: Not known on the day of the replay/,
+    );
     assert.equal(rome("1990-01-01").tax_breakdown.total_tax, "0.00");
     assert.ok(rome("1990-01-01").rules_applied.every(({ outcome }) => outcome === "skipped"));
     assert.equal(rome("2023-01-01").totals_by_kind.accommodation, "18.00");
@@ -590,7 +601,19 @@ describe("a calculation", () => {
   it("never calls an unknown place untaxed", () => {
     assert.equal(answerFor([]).coverage.status, "none_known");
     assert.equal(answerFor([ruleOf("a", { ...room, ...flat("1") })]).coverage.status, "verified");
-    assert.equal(answerFor([ruleOf("a", { ...room, ...flat("1"), status: "reported" })]).coverage.status, "partial");
+    const press = rulesetOf(
+      [ruleOf("a", { ...room, ...flat("1"), source: "press" })],
+      {},
+      { press: { kind: "press" } },
+    );
+    const stay = {
+      jurisdiction_code: "NL-TST",
+      stay_date: "2026-06-10",
+      nights: 1,
+      nightly_rate: 100,
+      currency: "EUR",
+    };
+    assert.equal(calculate(stay, press, { today }).coverage.status, "partial");
     assert.equal(answerFor([ruleOf("a", { kind: "vat", ...room, ...percent("9") })]).coverage.status, "partial");
   });
 });

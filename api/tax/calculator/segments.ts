@@ -74,11 +74,24 @@ function termsOn(
     if (!version.cases) return { version, terms: version.terms, label: undefined };
     const match = version.cases.find((one) => holds(one.when, stay, night, rule.seasons));
     if (match) return { version, terms: match.terms, label: match.label };
+    if (version.otherwise === undefined && !isOutOfSeason(version, rule, stay, night)) return noTariff;
   }
   return "does not apply to this property, guest or night";
 }
 
-function anchorDate(version: KnownVersion, stay: Stay, night: Night): string {
+/** Why a night is not taxed whose property or guest the tariff that we hold does not name. */
+export const noTariff = "no tariff is held for this property or guest";
+
+/** Whether some case would hold in another season. */
+function isOutOfSeason({ cases }: KnownVersion, rule: KnownRule, stay: Stay, night: Night): boolean {
+  return (cases ?? []).some(({ when: { season, weekday, night_number, ...facts } }) => {
+    const dependsOnNight = season !== undefined || weekday !== undefined || night_number !== undefined;
+    return dependsOnNight && holds(facts, stay, night, rule.seasons);
+  });
+}
+
+/** The day that decides which version holds on a night. */
+export function anchorDate(version: KnownVersion, stay: Stay, night: Night): string {
   const unit = version.terms.unit ?? version.cases?.[0]?.terms.unit;
   switch (version.terms.date_anchor ?? (unit?.endsWith("stay") ? "checkin" : "night")) {
     case "checkin":

@@ -81,6 +81,8 @@ export const JurisdictionFile = Type.Object(
         ),
       ),
     ),
+    /** Further names that people type, of places that stand in any file. */
+    aliases: Type.Optional(Type.Record(JurisdictionCode, Type.Array(PlaceName, { minItems: 1 }))),
     /** ISO 3166-2 codes of what is a country of its own in ISO 3166-1: `{ "US-GU": "GU" }`. */
     same_as: Type.Optional(Type.Record(JurisdictionCode, JurisdictionCode)),
     /**

@@ -4,10 +4,9 @@ import { oneOf } from "#contracts/one_of.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import { nullableText } from "#http/timestamp.ts";
 import { isWithin } from "../calculator/calendar.ts";
+import { coverageStatus, coverageStatuses, slotReports } from "../calculator/completeness.ts";
 import type { PlaceRules, Ruleset } from "../rules/ruleset.ts";
 import { type Jurisdiction, jurisdictionStatuses, jurisdictionTypes } from "./jurisdiction.ts";
-
-const coverageStatuses = ["verified", "partial", "none_known", "no_tax"] as const;
 
 const JurisdictionReply = Type.Object({
   code: Type.String(),
@@ -145,15 +144,9 @@ function statusOn(
 
 /** What an ordinary stay of that night would be answered as its coverage. */
 function coverageOn(place: PlaceRules | undefined, today: string): JurisdictionReply["coverage"] {
-  const notes = new Set(place?.coverage.filter((one) => isWithin(today, one)).map(({ status }) => status));
-  if (notes.has("partial")) return "partial";
-  const inForce = (place?.rules ?? []).flatMap(({ kind, versions }) =>
-    versions.filter((version) => isWithin(today, version)).map(({ status }) => ({ kind, status })),
-  );
-  const taxesStays = inForce.some(({ kind }) => kind === "accommodation" || kind === "fee");
-  if (!taxesStays && (place?.status === "no_tax" || notes.has("no_tax"))) return "no_tax";
-  if (inForce.length === 0) return "none_known";
-  return taxesStays && inForce.every(({ status }) => status === "verified") ? "verified" : "partial";
+  if (!place) return "none_known";
+  const slots = slotReports(place, { today, dates: [today], asKnownAt: undefined });
+  return coverageStatus(place, slots, [today]);
 }
 
 export interface Search {

@@ -23,8 +23,8 @@ describe("the place at a point", () => {
     assert.equal(at(30.9, -99.4), "US-TX", "the middle of Texas");
     assert.equal(at(34.02, -107.4), "US-NM");
     assert.equal(at(57.2, -4.6), "GB-SCT");
-    assert.equal(at(28.27, -16.6), "ES-TF", "Tenerife");
-    assert.equal(at(39.65, 3.0), "ES-IB", "Mallorca");
+    assert.equal(at(28.11, -17.22), "ES-TF", "La Gomera");
+    assert.equal(at(38.7, 1.45), "ES-PM", "Formentera");
     assert.equal(at(32.75, -17.0), "PT-30", "Madeira");
     assert.equal(at(51.6, 10.2), "DE-NI");
     assert.equal(at(-25.3, 131.0), "AU-NT");
@@ -34,6 +34,12 @@ describe("the place at a point", () => {
     assert.equal(locate(places, 35.9, 138.2)?.by, "division");
     assert.equal(at(52.0, 17.0), "PL");
     assert.equal(locate(places, 52.0, 17.0)?.by, "country");
+  });
+
+  it("is the island where people go to an island", () => {
+    assert.equal(at(28.27, -16.6), "ES-TF-TENERIFE");
+    assert.equal(at(39.65, 3.0), "ES-PM-MALLORCA");
+    assert.equal(at(36.42, 25.43), "GR-L-SANTORIN");
   });
 
   it("never lies across a border, however near a city is", () => {

@@ -65,6 +65,11 @@ export function assemblePlaces(
       else if (!place.otherCodes.includes(code))
         places.set(same, { ...place, otherCodes: [...place.otherCodes, code] });
     }
+    for (const [code, aliases] of Object.entries(content.aliases ?? {})) {
+      const place = places.get(code);
+      if (!place) problems.push(`${file}: aliases: ${code} does not exist`);
+      else places.set(code, { ...place, aliases: [...place.aliases, ...aliases] });
+    }
     for (const [code, areas] of Object.entries(content.areas ?? {})) {
       const place = places.get(code);
       const rings = areas.map(ringFrom);

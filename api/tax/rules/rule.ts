@@ -10,6 +10,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { oneOf } from "#contracts/one_of.ts";
 
+/** Whose tax it is, wider before narrower. */
+export const slotLevels = ["country", "state", "county", "city", "zone"] as const;
 export const ruleKinds = ["accommodation", "vat", "sales", "fee"] as const;
 export const propertyTypes = [
   "hotel",
@@ -280,11 +282,29 @@ const terms = {
   evidence: Type.Optional(Type.Array(Type.String())),
 };
 
+/** What becomes of a tariff that ends and that nothing follows. */
+export const lapses = ["continue", "end", "unknown"] as const;
+
+/** The few words of a source that carry a figure, in its own language. */
+const Quote = Type.Object(
+  {
+    /** `id` among the version's sources. */
+    source: Type.String(),
+    quote: Type.String({ minLength: 3, maxLength: 160 }),
+    /** Where it stands: a paragraph, a table, a page. */
+    locator: Type.Optional(Type.String({ minLength: 1 })),
+  },
+  closed,
+);
+export type Quote = Static<typeof Quote>;
+
 /** Facts decide terms: the first entry whose `when` holds; none holds: skipped. */
 const { when: _when, date_anchor: _anchor, booking_window: _booked, payment_window: _paid, ...caseTerms } = terms;
 const Case = Type.Object({ when: Predicate, label: Type.Optional(Type.String()), ...caseTerms }, closed);
 export type Case = Static<typeof Case>;
 const cases = Type.Optional(Type.Array(Case, { minItems: 1, maxItems: 300 }));
+/** What the law says of those whom no case names; where this is absent, we do not know. */
+const otherwise = Type.Optional(Type.Literal("not_taxed"));
 
 const RuleVersion = Type.Object(
   {
@@ -293,12 +313,21 @@ const RuleVersion = Type.Object(
     effective: Type.Object({ from: CalendarDate, to: Type.Optional(CalendarDate) }, closed),
     /** `id` in the file's sources; several where one has the rate and another its terms. */
     source: Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1 })]),
-    status: oneOf(["verified", "reported", "announced"]),
+    /** The words that carry its figures; without any from a primary source it is `reported`, not `verified`. */
+    quotes: Type.Optional(Type.Array(Quote, { minItems: 1 })),
+    /**
+     * Of a version that ends and is not followed on that day: the tariff goes on until a new one is found,
+     * the source says that the tax ends or rests, or nobody knows.
+     */
+    on_lapse: Type.Optional(oneOf(lapses)),
+    /** When somebody has to look again; the next day on which the authority may change it, when absent. */
+    review_by: Type.Optional(CalendarDate),
     /** When it became public: a replay as of an earlier date does not know it. Absent: see `known_law.ts`. */
     announced_on: Type.Optional(CalendarDate),
     note: Type.Optional(Type.String()),
     ...terms,
     cases,
+    otherwise,
   },
   closed,
 );
@@ -310,6 +339,8 @@ const Rule = Type.Object(
     jurisdiction: JurisdictionCode,
     /** Places below the jurisdiction where it does not apply, with all that lies in them. */
     except_in: Type.Optional(Type.Array(JurisdictionCode, { minItems: 1 })),
+    /** Whose tax it is, where not the jurisdiction's alone: a state's that differs in one city, or a sum of several. */
+    levels: Type.Optional(Type.Array(oneOf(slotLevels), { minItems: 1 })),
     authority: Type.String({ minLength: 2 }),
     /** The tax's own name. */
     name: Type.String({ minLength: 2 }),
@@ -319,21 +350,26 @@ const Rule = Type.Object(
     note: Type.Optional(Type.String()),
     ...terms,
     cases,
+    otherwise,
     versions: Type.Array(RuleVersion, { minItems: 1 }),
   },
   closed,
 );
 export type Rule = Static<typeof Rule>;
 
-const Source = Type.Object(
+export const Source = Type.Object(
   {
     id: Type.String({ pattern: "^[a-z0-9-]+$" }),
     title: Type.String({ minLength: 3 }),
     url: Type.String({ pattern: "^https?://" }),
     printed_on: Type.Optional(Type.String({ pattern: "^\\d{4}(-\\d{2}){0,2}$" })),
+    /** The day on which somebody read it. */
     checked_on: CalendarDate,
-    /** official: the authority's own; official_copy: its text on another's page; the rest is secondary. */
-    kind: oneOf(["official", "official_copy", "association", "press", "operator"]),
+    /**
+     * law: the text of a law or by-law; official: the authority's own page; official_copy: its text on
+     * another's page; the rest is secondary.
+     */
+    kind: oneOf(["law", "official", "official_copy", "association", "press", "operator"]),
   },
   closed,
 );
@@ -363,11 +399,12 @@ const Example = Type.Object(
 );
 export type Example = Static<typeof Example>;
 
-/** Says of a place what its rules alone do not: that it has no tax, or that what we hold is not all. */
+/** Says of a place that what we hold of it is not all; that it has no tax is a statement of the atlas. */
 const Coverage = Type.Object(
   {
     jurisdiction: JurisdictionCode,
-    status: oneOf(["no_tax", "partial"]),
+    /** partial: details of what is held; missing: another tax, or a part of one, that is due and not held. */
+    status: oneOf(["partial", "missing"]),
     from: Type.Optional(CalendarDate),
     to: Type.Optional(CalendarDate),
     note: Type.String({ minLength: 3 }),

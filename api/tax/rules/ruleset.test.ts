@@ -7,7 +7,7 @@ import { placeAt } from "../places/place_at.ts";
 import { loadRuleset } from "./rule_files.ts";
 
 const source = { id: "law", title: "The law", url: "https://example.com", checked_on: "2026-01-01", kind: "official" };
-const version = { version: 1, effective: { from: "2020-01-01" }, source: "law", status: "verified" };
+const version = { version: 1, effective: { from: "2020-01-01" }, source: "law" };
 const rule = {
   id: "nl-tst.tax",
   jurisdiction: "NL-TST",
@@ -131,6 +131,27 @@ describe("the loader", () => {
         ]),
       /need each other: nl-tst\.b > nl-tst\.c > nl-tst\.b/,
     ],
+    [
+      "a tariff that ends with nothing behind it",
+      () => problemOf([{ ...rule, versions: [{ ...version, effective: { from: "2020-01-01", to: "2026-01-01" } }] }]),
+      /version 1 ends on 2026-01-01 and none follows: it needs on_lapse/,
+    ],
+    [
+      "a lapse without a day to look again",
+      () =>
+        problemOf([
+          {
+            ...rule,
+            versions: [{ ...version, effective: { from: "2020-01-01", to: "2026-01-01" }, on_lapse: "continue" }],
+          },
+        ]),
+      /version 1 ends and none follows: it needs review_by/,
+    ],
+    [
+      "a quote of no source",
+      () => problemOf([{ ...rule, versions: [{ ...version, quotes: [{ source: "x", quote: "1.00" }] }] }]),
+      /quotes x/,
+    ],
     ["an unknown season", () => problemOf([{ ...rule, when: { season: "x" } }]), /season "x"/],
     ["no parent", () => problemOf([rule], [{ ...places[0], parent: "NL-ZZ" }]), /parent NL-ZZ does not exist/],
     ["a place twice", () => problemOf([rule], [places[0], places[0]]), /NL-TST stands in/],
@@ -145,11 +166,6 @@ describe("the loader", () => {
           ],
         ),
       /round in a circle/,
-    ],
-    [
-      "no source for a place without tax",
-      () => problemOf([rule], places, { coverage: [{ jurisdiction: "NL-TST", status: "no_tax", note: "none" }] }),
-      /no_tax needs a source/,
     ],
   ];
   for (const [what, problem, expected] of wrong)

@@ -4,7 +4,18 @@
  */
 import { createHash } from "node:crypto";
 import type { Jurisdiction } from "../places/jurisdiction.ts";
-import type { Case, Coverage, Example, Rule, RuleFile, RuleVersion, Source } from "./rule.ts";
+import { classOf, type EvidenceClass, reviewDayOf } from "./evidence.ts";
+import type { Case, Coverage, Example, Quote, Rule, RuleFile, RuleVersion, Source } from "./rule.ts";
+import {
+  type Atlas,
+  type AtlasFile,
+  assembleAtlas,
+  type Destination,
+  type DestinationFile,
+  fillsSlot,
+  levelOf,
+  type PlaceSlot,
+} from "./slot.ts";
 
 /** What `cases`, a version and its rule say together. */
 export type Terms = Omit<Case, "when" | "label"> &
@@ -16,10 +27,20 @@ export type Season = readonly { from: string; to: string }[];
 export interface KnownVersion {
   version: number;
   from: string;
+  /** Undefined as well where the tariff is taken to go on: see `knownUntil`. */
   to: string | undefined;
   announcedOn: string | undefined;
-  status: RuleVersion["status"];
+  /** Follows from `evidence`; of rules that bookings froze before there was any, what was typed. */
+  status: "verified" | "reported" | "announced";
   source: Source;
+  /** Absent from what bookings froze before. */
+  evidence?: EvidenceClass;
+  quotes?: readonly Quote[];
+  /** Its tariff ends here and none is known to follow: from this day on we assume that it goes on. */
+  knownUntil?: string;
+  onLapse?: RuleVersion["on_lapse"];
+  reviewBy?: string;
+  otherwise?: RuleVersion["otherwise"];
   terms: Terms;
   /** First match wins; undefined where the terms hold for all. */
   cases: readonly { when: Case["when"]; label: string | undefined; terms: Terms }[] | undefined;
@@ -29,6 +50,7 @@ export interface KnownVersion {
 export interface KnownRule {
   id: string;
   jurisdiction: string;
+  levels?: Rule["levels"];
   exceptIn: readonly string[];
   authority: string;
   name: string;
@@ -46,6 +68,8 @@ export interface PlaceRules {
   /** A rule comes after those whose amounts it needs. */
   rules: readonly KnownRule[];
   coverage: readonly Coverage[];
+  /** What may be taxed there; absent from what bookings froze before it was known. */
+  slots?: readonly PlaceSlot[];
   hash: string;
 }
 
@@ -53,6 +77,9 @@ export interface Ruleset {
   places: ReadonlyMap<string, Jurisdiction>;
   rules: ReadonlyMap<string, KnownRule>;
   examples: readonly (Example & { file: string })[];
+  atlas: Atlas;
+  /** The most visited first. */
+  destinations: readonly Destination[];
   /** The place that a code, or another code for it, names. */
   placeOf(code: string): Jurisdiction | undefined;
   /** The place and those above it, itself first. */
@@ -64,8 +91,16 @@ export interface Ruleset {
 export function assembleRuleset(
   places: ReadonlyMap<string, Jurisdiction>,
   files: readonly { file: string; content: RuleFile }[],
+  atlasFiles: readonly { file: string; content: AtlasFile }[] = [],
+  destinationFiles: readonly { file: string; content: DestinationFile }[] = [],
 ): Ruleset {
   const problems: string[] = [];
+  const destinations = destinationFiles.flatMap(({ file, content }) => {
+    for (const { code } of content.destinations)
+      if (!places.has(code)) problems.push(`${file}: ${code} does not exist`);
+    return content.destinations;
+  });
+  const atlas = assembleAtlas(places, atlasFiles, (problem) => problems.push(problem));
   const rules = new Map<string, KnownRule>();
   const byPlace = new Map<string, KnownRule[]>();
   const coverageByPlace = new Map<string, Coverage[]>();
@@ -78,15 +113,14 @@ export function assembleRuleset(
       for (const code of [rule.jurisdiction, ...(rule.except_in ?? [])]) {
         if (!places.has(code)) complain(`jurisdiction ${code} does not exist`);
       }
-      const known = knownRule(rule, content.seasons ?? {}, sources, complain);
+      const tariffDays = atlas.tariffDaysOf(rule.jurisdiction.slice(0, 2));
+      const known = knownRule(rule, content.seasons ?? {}, sources, tariffDays, complain);
       rules.set(rule.id, known);
       byPlace.set(rule.jurisdiction, [...(byPlace.get(rule.jurisdiction) ?? []), known]);
     }
     for (const coverage of content.coverage ?? []) {
       const code = coverage.jurisdiction;
       if (!places.has(code)) problems.push(`${file}: coverage: jurisdiction ${code} does not exist`);
-      if (coverage.status === "no_tax" && !coverage.source)
-        problems.push(`${file}: coverage of ${code}: no_tax needs a source`);
       coverageByPlace.set(code, [...(coverageByPlace.get(code) ?? []), coverage]);
     }
     for (const example of content.examples ?? []) {
@@ -114,6 +148,7 @@ export function assembleRuleset(
       stack.push(place);
     return stack;
   };
+  const zonesIn = zonesByPlace([...rules.values()], stackOf);
   const placeRules = (code: string): PlaceRules | undefined => {
     const stack = stackOf(code);
     const [place] = stack;
@@ -129,6 +164,13 @@ export function assembleRuleset(
       status: place.status,
       rules: inOrderOfDependence(applying),
       coverage: stack.flatMap((one) => coverageByPlace.get(one.code) ?? []),
+      slots: atlas.slotsOf(stack).map((slot): PlaceSlot => {
+        const zones = slot.level === "city" && slot.isReached ? (zonesIn.get(place.code) ?? []) : [];
+        return {
+          ...slot,
+          zones: zones.filter(({ kind }) => fillsSlot(kind, slot)).map(({ kind: _, ...zone }) => zone),
+        };
+      }),
     };
     return { ...content, hash: createHash("sha256").update(JSON.stringify(content)).digest("hex") };
   };
@@ -151,19 +193,37 @@ export function assembleRuleset(
     if (built) cache.set(own, built);
     return built;
   };
-  return { places, rules, examples, placeOf, stackOf, rulesIn };
+  return { places, rules, examples, atlas, destinations, placeOf, stackOf, rulesIn };
+}
+
+/** Zones with rules of their own, by each place that they lie in. */
+function zonesByPlace(rules: readonly KnownRule[], stackOf: Ruleset["stackOf"]) {
+  const zones = new Map<string, (PlaceSlot["zones"][number] & { kind: Rule["kind"] })[]>();
+  for (const { jurisdiction, kind, versions } of rules) {
+    const [zone, ...above] = stackOf(jurisdiction);
+    if (!zone || levelOf(zone) !== "zone") continue;
+    const { code, name } = zone;
+    const [first, last] = [versions[0], versions.at(-1)];
+    for (const place of above) {
+      const entry = { code, name, kind, from: first?.from ?? "", to: last?.to };
+      zones.set(place.code, [...(zones.get(place.code) ?? []), entry]);
+    }
+  }
+  return zones;
 }
 
 function knownRule(
   rule: Rule,
   seasons: Record<string, Season>,
   sources: ReadonlyMap<string, Source>,
+  tariffDays: readonly string[],
   complain: (what: string) => void,
 ): KnownRule {
   const {
     id,
     jurisdiction,
     except_in,
+    levels,
     authority,
     name,
     kind,
@@ -171,10 +231,12 @@ function knownRule(
     note: _,
     cases,
     versions,
+    otherwise,
     ...shared
   } = rule;
   const known = versions.map((one): KnownVersion => {
-    const { version, effective, source, status, announced_on, note: _note, cases: ownCases, ...own } = one;
+    const { version, effective, source, announced_on, note: _note, cases: ownCases, ...rest } = one;
+    const { quotes = [], on_lapse, review_by, otherwise: ownOtherwise = otherwise, ...own } = rest;
     const complainOfVersion = (what: string) => complain(`version ${version}: ${what}`);
     const terms: Terms = { ...shared, ...own };
     const entries = (ownCases ?? cases)?.map(({ when, label, ...special }) => ({
@@ -184,6 +246,7 @@ function knownRule(
     }));
     const named = [source].flat();
     for (const key of named) if (!sources.has(key)) complainOfVersion(`source ${key} is not listed`);
+    for (const { source: key } of quotes) if (!named.includes(key)) complainOfVersion(`quotes ${key}, not its source`);
     for (const [index, full] of (entries?.map((entry) => entry.terms) ?? [terms]).entries()) {
       const where = entries ? `case ${index + 1}: ` : "";
       for (const problem of problemsOfTerms(full)) complainOfVersion(where + problem);
@@ -193,23 +256,43 @@ function knownRule(
         if (!seasons[season]) complainOfVersion(`season "${season}" is not among the file's seasons`);
       }
     }
-    for (const date of [effective.from, effective.to, announced_on]) {
+    for (const date of [effective.from, effective.to, announced_on, review_by]) {
       if (date !== undefined && !isCalendarDate(date)) complainOfVersion(`${date} is no day of the calendar`);
     }
     if (effective.to !== undefined && effective.to <= effective.from)
       complainOfVersion("effective.to must come after from");
+    const cited = named.flatMap((key) => sources.get(key) ?? []);
+    const evidence = classOf(cited, quotes);
+    const reviewBy = review_by ?? reviewDayOf(cited, tariffDays);
+    const goesOn = on_lapse === "continue";
+    if (on_lapse && effective.to === undefined) complainOfVersion("on_lapse is for a version that ends");
     return {
       version,
       from: effective.from,
-      to: effective.to,
+      to: goesOn ? undefined : effective.to,
       announcedOn: announced_on,
-      status,
+      status: evidence === "A" ? "verified" : "reported",
       source: sources.get(named[0] as string) as Source,
+      evidence,
+      ...(quotes.length > 0 && { quotes }),
+      ...(goesOn && effective.to !== undefined && { knownUntil: effective.to }),
+      ...(on_lapse && { onLapse: on_lapse }),
+      ...(reviewBy !== undefined && { reviewBy }),
+      ...(ownOtherwise && { otherwise: ownOtherwise }),
       terms,
       cases: entries,
     };
   });
   known.sort((a, b) => (a.from < b.from ? -1 : 1));
+  known.forEach((one, index) => {
+    const isFollowed = known.some((other) => other !== one && other.from === one.to);
+    const given = versions.find(({ version }) => version === one.version);
+    const last = index === known.length - 1;
+    if (one.to !== undefined && !isFollowed && !one.onLapse)
+      complain(`version ${one.version} ends on ${one.to} and none follows: it needs on_lapse`);
+    if (one.onLapse && last && given?.review_by === undefined)
+      complain(`version ${one.version} ends and none follows: it needs review_by`);
+  });
   known.forEach((one, index) => {
     const next = known[index + 1];
     if (next && (one.to === undefined || one.to > next.from) && !windowsDiffer(one.terms, next.terms)) {
@@ -221,6 +304,7 @@ function knownRule(
   return {
     id,
     jurisdiction,
+    ...(levels && { levels }),
     exceptIn: except_in ?? [],
     authority,
     name,

@@ -4,14 +4,15 @@ import { calculate } from "#tax/calculator/calculate.ts";
 import type { CalculationAnswer } from "#tax/calculator/calculation_answer.ts";
 import type { CalculationRequest } from "#tax/calculator/calculation_request.ts";
 import { assemblePlaces } from "#tax/places/places.ts";
-import type { Rule, RuleFile, RuleVersion } from "#tax/rules/rule.ts";
+import type { Rule, RuleFile, RuleVersion, Source } from "#tax/rules/rule.ts";
 import { assembleRuleset, type Ruleset } from "#tax/rules/ruleset.ts";
+import type { AtlasFile } from "#tax/rules/slot.ts";
 
 type Terms = Partial<Omit<Rule, "versions">> & Partial<Omit<RuleVersion, "version">>;
 
 /** A rule `xx.<id>` in the city `NL-TST`, in euro, in force from 2020, with these terms. */
-export function ruleOf(id: string, { effective, status, ...terms }: Terms): Rule {
-  const { source: _source, announced_on, ...rest } = terms;
+export function ruleOf(id: string, { effective, quotes, ...terms }: Terms): Rule {
+  const { source, announced_on, on_lapse, review_by, ...rest } = terms;
   return {
     id: `xx.${id}`,
     jurisdiction: "NL-TST",
@@ -24,19 +25,28 @@ export function ruleOf(id: string, { effective, status, ...terms }: Terms): Rule
       {
         version: 1,
         effective: effective ?? { from: "2020-01-01" },
-        source: "law",
-        status: status ?? "verified",
+        source: source ?? "law",
+        ...(source === undefined && { quotes: quotes ?? [{ source: "law", quote: "as printed" }] }),
         ...(announced_on && { announced_on }),
+        ...(effective?.to && { on_lapse: on_lapse ?? "unknown", review_by: review_by ?? "2027-01-15" }),
       },
     ],
   } as Rule;
 }
 
+/** Where a city may tax stays, and nobody else may. */
+const cityTax: AtlasFile = {
+  about: "Test",
+  sources: [],
+  countries: [{ country: "NL", slots: [{ level: "city", kind: "accommodation" }] }],
+};
+
 /** @param sources beside `law`, by id */
 export function rulesetOf(
   rules: readonly Rule[],
   seasons: RuleFile["seasons"] = {},
-  sources: Record<string, { printed_on?: string }> = {},
+  sources: Record<string, Partial<Source>> = {},
+  atlas: AtlasFile = cityTax,
 ): Ruleset {
   const places = assemblePlaces([
     { file: "test", content: { about: "Test", jurisdictions: [{ code: "NL-TST", name: "Testburg", type: "city" }] } },
@@ -44,7 +54,7 @@ export function rulesetOf(
   const law = { title: "The law", url: "https://example.com/law", checked_on: "2026-01-01", kind: "official" as const };
   const listed = Object.entries({ law: {}, ...sources }).map(([id, more]) => ({ id, ...law, ...more }));
   const content = { about: "Test", sources: listed, seasons, rules: [...rules] };
-  return assembleRuleset(places, [{ file: "test.json", content }]);
+  return assembleRuleset(places, [{ file: "test.json", content }], [{ file: "atlas.json", content: atlas }]);
 }
 
 export const today = "2026-06-01";
