@@ -15,7 +15,7 @@ import { runLimits } from "#contracts/run_event.ts";
 import type { Logger } from "#http/logger.ts";
 import { type OpenApiInfo, openApiFor } from "#http/open_api.ts";
 import { platformErrorContract, platformErrorResponse } from "#http/platform_face.ts";
-import { createRequestMetrics } from "#http/request_metrics.ts";
+import { createRequestMetrics, type RequestMetrics } from "#http/request_metrics.ts";
 import type { Route } from "#http/route.ts";
 import { createService, type Fetch } from "#http/service.ts";
 import { accessKeyRoutes } from "#identity/access_keys.ts";
@@ -72,6 +72,8 @@ export interface AppDeps {
     syncWaitMs?: number;
   };
   now(): Date;
+  /** Made here when absent. */
+  metrics?: RequestMetrics;
 }
 
 export interface App {
@@ -137,7 +139,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   ];
   const openApi = openApiFor(openApiInfo, platformErrorContract, routes);
   const hostOpenApi = openApiFor(hostOpenApiInfo, platformErrorContract, hostRoutes);
-  const metrics = createRequestMetrics();
+  const metrics = deps.metrics ?? createRequestMetrics();
   const serving = { translateError: unavailableStore, logger, metrics, newRequestId: () => crypto.randomUUID() };
   const shared = { ...serving, face: platformErrorResponse };
   const { jwtSecret, requireEmailVerification } = config;

@@ -17,17 +17,19 @@ import { type LiveKitSettings, openLiveKit } from "#outbound/livekit.ts";
 import { openMailer } from "#outbound/mailer.ts";
 import { createCallbackDelivery, rescueCallbacks } from "#runs/callback_delivery.ts";
 import { nodeDepsFor } from "#runs/engine/node_deps.ts";
-import { startRunEngine } from "#runs/engine/run_engine.ts";
+import { type RunEngine, startRunEngine } from "#runs/engine/run_engine.ts";
+import { createRunMetrics } from "#runs/run_metrics.ts";
 import { deliverCallbacksTask, executeRunTask } from "#runs/run_queue.ts";
 import { purgeRuns, sweepRuns } from "#runs/run_sweeper.ts";
 import { createEncryption } from "#store/encryption.ts";
 import { releaseStuckJobs, startJobs } from "#store/jobs.ts";
-import { type Sql, unavailableStore } from "#store/sql.ts";
+import { type SqlPool, unavailableStore } from "#store/sql.ts";
 import { sweepCalls } from "#voice/call_sweeper.ts";
 import { sweepRooms } from "#voice/room_sweeper.ts";
 import { healthRoutes } from "./process/health.ts";
 import { listen } from "./process/http_listener.ts";
 import { startPeriodic } from "./process/periodic.ts";
+import { exportProcess } from "./process/process_metrics.ts";
 import { openMigratedSql } from "./process/server.ts";
 
 const sweepIntervalMs = 5000;
@@ -55,7 +57,7 @@ export interface StartWorkerOptions {
     /** Undefined: no rooms. */
     liveKit?: LiveKitSettings | undefined;
   };
-  sql?: Sql;
+  sql?: SqlPool;
   bus?: Bus;
   logger: Logger;
 }
@@ -72,6 +74,13 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
   const bus = given.bus ?? (await openBus({ redisUrl: config.redisUrl }));
   const now = () => new Date();
   const metrics = createRequestMetrics();
+  exportProcess(metrics.registry, { role: "worker", sql, bus });
+  let engine: RunEngine | undefined;
+  const runMetrics = createRunMetrics(metrics.registry, {
+    sql,
+    running: () => engine?.running() ?? 0,
+    unwrittenBytes: () => engine?.unwrittenBytes() ?? 0,
+  });
   const fetch = createService({
     routes: healthRoutes({ sql, bus }),
     documents: {
@@ -92,15 +101,17 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     outboxFolder: join(config.dataDir, "outbox"),
     from: config.mailFrom,
   });
-  const engine = await startRunEngine({
+  const runEngine = await startRunEngine({
     sql,
     bus,
     logger,
     now,
     newId: () => crypto.randomUUID(),
     workerId: `${hostname()}:${process.pid}:${crypto.randomUUID().slice(0, 8)}`,
+    metrics: runMetrics,
     nodeDeps: (claimed) => nodeDepsFor({ sql, http, encryption, now }, claimed),
   });
+  engine = runEngine;
   const callbacks = createCallbackDelivery({ sql, http, encryption, logger, now });
   const jobs = await startJobs({
     databaseUrl: config.databaseUrl,
@@ -108,7 +119,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
       purge_expired_credentials: () => purgeExpiredCredentials({ sql, now }),
       purge_runs: () => purgeRuns({ sql, now }),
       [sendMailTask]: (payload) => sendQueuedMail({ sql, mailer, publicUrl: config.publicUrl, now }, payload),
-      [executeRunTask]: (payload) => engine.take(runIdOf(payload)),
+      [executeRunTask]: (payload) => runEngine.take(runIdOf(payload)),
       [deliverCallbacksTask]: (payload) => callbacks.deliver(runIdOf(payload)),
     },
     schedule: { purge_expired_credentials: "17 * * * *", purge_runs: "37 * * * *" },
@@ -161,7 +172,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
         jobs.stop(),
         listener.close(),
       ]);
-      await engine.stop();
+      await runEngine.stop();
       await callbacks.close();
       await http.close();
       mailer.close();

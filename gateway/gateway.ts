@@ -82,6 +82,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     onClosedElsewhere: (callId) => registry.get(callId)?.end("error", { errorCode: "closed_elsewhere" }),
   });
   const metrics = createGatewayMetrics({
+    bus,
     slotsTotal: slots.total,
     slotsInUse: () => slots.inUse,
     calls: () => registry.size,
@@ -127,6 +128,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
       get gatewayPublicUrl() {
         return gatewayPublicUrl;
       },
+      onTurn: (gatewayMs: number) => metrics.turn(gatewayMs),
       onProgress: (callId: string, growth: ProgressGrowth) => reporter.progress(callId, growth),
       onEnded: (call: Call, end: CallEnd) => {
         registry.remove(call);
@@ -141,7 +143,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const rooms = createRoomSeats({ ...toCalls, clock, pool });
   const { apiUrl, internalSecret } = config;
   const runLog = createRunLog({ apiUrl, internalSecret });
-  const streams = createRunStreams({ bus, log: runLog, logger: log });
+  const streams = createRunStreams({ bus, log: runLog, logger: log, metrics });
   const publicUrl = config.publicUrl ?? "http://127.0.0.1";
   const frontDoor = createFrontDoor({ apiUrl, publicUrl, internalSecret, streams, runLog, clock, log });
 

@@ -32,7 +32,15 @@ export interface Bus {
 
   /** Whether it answers, for `/readyz`. */
   ping(): Promise<void>;
+  /** What is known without asking, for figures. */
+  link(): BusLink;
   close(): Promise<void>;
+}
+
+export interface BusLink {
+  isUp: boolean;
+  /** Times that it came back after having been away. */
+  reconnects: number;
 }
 
 export interface CapacityFigures {

@@ -272,9 +272,12 @@ describe("the Redis bus when Redis is away", { skip: redisServer ? false : "no r
     await server.stop();
     await assert.rejects(bus.takeReservation(randomUUID()), BusUnavailableError);
     await assert.rejects(bus.ping(), BusUnavailableError);
+    assert.deepEqual(bus.link(), { isUp: false, reconnects: 0 });
 
     server = await startRedis(port);
     await answers(() => bus.ping());
+    assert.equal(bus.link().isUp, true);
+    assert.ok(bus.link().reconnects > 0);
     await bus.publish(topic, "back");
     assert.equal(await heard.payload, "back");
     await bus.close();

@@ -132,6 +132,7 @@ export function createMemoryBus(options: { nowMs?: () => number } = {}): MemoryB
     },
 
     async ping() {},
+    link: () => ({ isUp: true, reconnects: 0 }),
 
     async close() {
       for (const entries of [reservations, rates, gateways, listeners]) entries.clear();

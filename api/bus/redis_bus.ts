@@ -44,6 +44,8 @@ export async function createRedisBus(url: string): Promise<Bus> {
     pingInterval: 10_000,
     socket: { connectTimeout: commandTimeoutMs, reconnectStrategy: reconnectDelayMs, socketTimeout: 30_000 },
   });
+  let readies = 0;
+  for (const connection of [client, subscriber]) connection.on("ready", () => readies++);
   // Without a listener an error event would end the process; every command tells its own failure.
   client.on("error", () => {});
   subscriber.on("error", () => {});
@@ -139,6 +141,9 @@ export async function createRedisBus(url: string): Promise<Bus> {
       if (!subscriber.isReady)
         throw new BusUnavailableError("ping the bus", new Error("The subscriber is not connected"));
     },
+
+    // Each of the two connections becomes ready once at the start.
+    link: () => ({ isUp: client.isReady && subscriber.isReady, reconnects: Math.max(0, readies - 2) }),
 
     async close() {
       if (closing) return;

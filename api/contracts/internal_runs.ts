@@ -81,7 +81,11 @@ export const RunPositions = Type.Object({
   positions: Type.Array(Type.Object({ run_id: Type.String(), last_event_id: Type.Integer({ minimum: 0 }) })),
 });
 
-export const RunEventBatch = Type.Object({ events: Type.Array(LoggedEvent) });
+export const RunEventBatch = Type.Object({
+  events: Type.Array(LoggedEvent),
+  /** When they were durable, by the worker's clock; for figures. */
+  sent_at_ms: Type.Optional(Type.Number()),
+});
 export type RunEventBatch = Static<typeof RunEventBatch>;
 
 export const runTopic = (runId: string) => `run_events:${runId}`;

@@ -2,13 +2,15 @@
 import type { Bus } from "#bus/bus.ts";
 import { openBus } from "#bus/open_bus.ts";
 import type { Logger } from "#http/logger.ts";
+import { createRequestMetrics } from "#http/request_metrics.ts";
 import type { LiveKitSettings } from "#outbound/livekit.ts";
 import { awaitSchema } from "#store/awaited_schema.ts";
 import { prepareJobs } from "#store/jobs.ts";
 import { migrate } from "#store/migrations.ts";
-import { openSql, type Sql } from "#store/sql.ts";
+import { openSql, type SqlPool } from "#store/sql.ts";
 import { createApp } from "../app.ts";
 import { listen } from "./http_listener.ts";
+import { exportProcess } from "./process_metrics.ts";
 
 export interface StartApiOptions {
   config: {
@@ -28,7 +30,7 @@ export interface StartApiOptions {
     redisUrl?: string | undefined;
   };
   /** Opened from `config.databaseUrl`, and migrated, when absent. */
-  sql?: Sql;
+  sql?: SqlPool;
   /** Opened from `config.redisUrl` when absent. */
   bus?: Bus;
   logger: Logger;
@@ -44,7 +46,9 @@ export interface RunningApi {
 export async function startApi({ config, logger, ...given }: StartApiOptions): Promise<RunningApi> {
   const sql = given.sql ?? (await openMigratedSql(config));
   const bus = given.bus ?? (await openBus({ redisUrl: config.redisUrl }));
-  const app = await createApp({ sql, bus, logger, config, now: () => new Date() });
+  const metrics = createRequestMetrics();
+  exportProcess(metrics.registry, { role: "api", sql, bus });
+  const app = await createApp({ sql, bus, logger, config, now: () => new Date(), metrics });
   const listener = await listen(app.fetch, { host: config.bindAddress, port: config.apiPort });
   logger.info({ url: listener.url }, "api listens");
   return {
@@ -63,7 +67,7 @@ export async function startApi({ config, logger, ...given }: StartApiOptions): P
 const schemaPatienceMs = 60_000;
 
 /** @throws Error without a url, MigrationError when code and database disagree */
-export async function openMigratedSql(config: { databaseUrl?: string; migrate?: "start" | "never" }): Promise<Sql> {
+export async function openMigratedSql(config: { databaseUrl?: string; migrate?: "start" | "never" }): Promise<SqlPool> {
   const { databaseUrl } = config;
   if (!databaseUrl) throw new Error("Cannot open the database: expected DATABASE_URL");
   const sql = openSql({ databaseUrl });

@@ -4,6 +4,7 @@ import type { RunError, RunUsage } from "#contracts/run_event.ts";
 /** What the engine needs to execute a run. */
 export interface ExecutableRun {
   id: string;
+  created_at: Date;
   organization_id: string;
   project_id: string;
   app_id: string;

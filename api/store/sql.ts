@@ -1,9 +1,11 @@
 /** The Postgres client, and what our statements have in common. */
 import postgres from "postgres";
 import { ApiError } from "#contracts/errors.ts";
-import { createTransactionPlaces } from "./transaction_places.ts";
+import { createTransactionPlaces, type TransactionPlaces } from "./transaction_places.ts";
 
 export type Sql = postgres.Sql;
+/** A pool that tells how its transactions fare. */
+export type SqlPool = Sql & { transactions: Pick<TransactionPlaces, "taken" | "waiting"> };
 /** A client inside a transaction or outside: for statements that work in both. */
 export type AnySql = postgres.ISql;
 
@@ -34,7 +36,7 @@ export function openSql({
   waitMsMax = 5000,
   statementMsMax = 10_000,
   lockMsMax = 5000,
-}: OpenSqlOptions): Sql {
+}: OpenSqlOptions): SqlPool {
   const sql = postgres(databaseUrl, {
     max: connectionsMax,
     connect_timeout: 10,
@@ -50,7 +52,7 @@ export function openSql({
   const begin = sql.begin.bind(sql);
   const guarded = (work: (transaction: postgres.TransactionSql) => Promise<unknown>) =>
     places.within(() => begin((transaction) => work(transaction).catch(leaveToClient)));
-  return Object.assign(sql, { begin: guarded as Sql["begin"] });
+  return Object.assign(sql, { begin: guarded as Sql["begin"], transactions: places });
 }
 
 /**

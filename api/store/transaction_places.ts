@@ -8,6 +8,9 @@ import { ApiError } from "#contracts/errors.ts";
 export interface TransactionPlaces {
   /** Does the work in a place of its own. @throws ApiError unavailable when none is free in time */
   within<T>(work: () => Promise<T>): Promise<T>;
+  /** For figures. */
+  taken(): number;
+  waiting(): number;
 }
 
 /** More than this do not wait: whoever comes then is told so at once. */
@@ -55,6 +58,8 @@ export function createTransactionPlaces({
   };
 
   return {
+    taken: () => places - free,
+    waiting: () => waiting.size,
     async within(work) {
       await take();
       try {

@@ -35,6 +35,8 @@ export interface CallDeps {
   media: MediaHost;
   /** `http(s)://` address of this very process. */
   gatewayPublicUrl: string;
+  /** Of each answered turn: what the gateway added to it, in milliseconds. */
+  onTurn?(gatewayMs: number): void;
   /** Growth of the record; and, once, its end. */
   onProgress(callId: string, progress: Omit<CallProgress, "call_id">): void;
   onEnded(call: Call, end: CallEnd): void;
@@ -352,6 +354,7 @@ export class Call {
         if (this.state !== "ended") this.outbound.audio(this.deps.nowMs(), frame, durationMs);
       },
       message: (message: SessionMessage) => {
+        if (message.type === "turn_metrics") this.deps.onTurn?.(message.gateway_ms);
         if (this.state !== "ended") this.outbound.message(this.deps.nowMs(), message);
       },
       record: (progress) => {

@@ -6,6 +6,7 @@
 import type { Bus } from "#bus/bus.ts";
 import { type RunEventBatch, runTopic } from "#contracts/internal_runs.ts";
 import type { Log } from "../log.ts";
+import type { StreamMetrics } from "../metrics.ts";
 import { FrameWindow } from "./frame_window.ts";
 import type { RunLog } from "./run_log.ts";
 import { type EventFrame, eventFrame } from "./sse_frame.ts";
@@ -30,10 +31,17 @@ export interface FeedReader {
   wake(): void;
 }
 
+export interface RunFeedDeps {
+  bus: Bus;
+  log: RunLog;
+  logger: Log;
+  metrics: StreamMetrics;
+}
+
 export class RunFeed {
   readonly runId: string;
   readonly readers = new Set<FeedReader>();
-  readonly #deps: { bus: Bus; log: RunLog; logger: Log };
+  readonly #deps: RunFeedDeps;
   #window: FrameWindow;
   #unsubscribe: Promise<() => Promise<void>>;
   #filling: Promise<void> | undefined;
@@ -46,9 +54,11 @@ export class RunFeed {
   #closed = false;
   #wokenMs = 0;
   #heardMs = performance.now();
+  /** Of the oldest batch that the readers have not been woken for, by its worker's clock. */
+  #sentAtMs: number | undefined;
 
   /** @param lastId the event that readers have already, or nothing before it matters */
-  constructor(runId: string, lastId: number, deps: { bus: Bus; log: RunLog; logger: Log }) {
+  constructor(runId: string, lastId: number, deps: RunFeedDeps) {
     this.runId = runId;
     this.#deps = deps;
     this.#window = new FrameWindow(lastId);
@@ -57,7 +67,9 @@ export class RunFeed {
 
   #listen(): Promise<() => Promise<void>> {
     const subscribed = this.#deps.bus.subscribe(runTopic(this.runId), (payload) => {
-      this.take((JSON.parse(payload) as RunEventBatch).events);
+      const { events, sent_at_ms } = JSON.parse(payload) as RunEventBatch;
+      this.#sentAtMs ??= sent_at_ms;
+      this.take(events);
     });
     // Meanwhile the positions that are asked for now and then bring the readers on.
     subscribed.catch((err: unknown) => {
@@ -96,7 +108,10 @@ export class RunFeed {
     this.#heardMs = performance.now();
     // What is behind the gap may have been committed after the page that is just being read.
     this.#fillAgain = true;
-    this.#filling ??= this.#readOn()
+    if (this.#filling) return;
+    const beganMs = performance.now();
+    this.#filling = this.#readOn()
+      .then(() => this.#deps.metrics.caughtUp((performance.now() - beganMs) / 1000))
       .catch((err: unknown) => this.#deps.logger.warn({ err }, "a run's log is not read; it is tried again"))
       .finally(() => {
         this.#filling = undefined;
@@ -156,6 +171,10 @@ export class RunFeed {
       this.#wakeTimer = undefined;
       this.#wokenMs = performance.now();
       for (const reader of this.readers) reader.wake();
+      if (this.#sentAtMs !== undefined && this.readers.size > 0) {
+        this.#deps.metrics.delivered((Date.now() - this.#sentAtMs) / 1000);
+      }
+      this.#sentAtMs = undefined;
     };
     const sinceMs = performance.now() - this.#wokenMs;
     // Never inside another socket's handler: its cork would swallow the joining.

@@ -4,13 +4,10 @@
  *
  *     grant ─► feed (bus + log) ─► reader ─► connection
  */
-import type { Bus } from "#bus/bus.ts";
 import type { StreamGrant, WaitGrant } from "#contracts/internal_runs.ts";
 import { runLimits } from "#contracts/run_event.ts";
-import type { Log } from "../log.ts";
 import type { HttpResponse, ResponseHeaders } from "../transport/transport.ts";
-import { RunFeed } from "./run_feed.ts";
-import type { RunLog } from "./run_log.ts";
+import { RunFeed, type RunFeedDeps } from "./run_feed.ts";
 import { RunWaiter, type WaitEnd } from "./run_waiter.ts";
 import { openingBytes } from "./sse_frame.ts";
 import { StreamReader } from "./stream_reader.ts";
@@ -40,7 +37,7 @@ export interface RunStreams {
   close(): Promise<void>;
 }
 
-export function createRunStreams(deps: { bus: Bus; log: RunLog; logger: Log }): RunStreams {
+export function createRunStreams(deps: RunFeedDeps): RunStreams {
   const { log, logger } = deps;
   const feeds = new Map<string, { feed: RunFeed; idleSinceMs: number | undefined }>();
   const readers = new Set<StreamReader>();

@@ -54,6 +54,8 @@ const eventsOf = (sizes: readonly number[]): LoggedEvent[] =>
   }));
 const framesOf = (events: readonly LoggedEvent[]) => events.map((event) => Buffer.from(eventFrame(event).bytes));
 
+const metrics = { caughtUp() {}, delivered() {} };
+
 /** A reader over a log of these events. `paused` waits until it has filled what room there is. */
 function openReader(events: readonly LoggedEvent[], pageEvents = 3) {
   const log: RunLog = {
@@ -67,7 +69,7 @@ function openReader(events: readonly LoggedEvent[], pageEvents = 3) {
     answer: async () => assert.fail("nobody waits"),
     close: async () => undefined,
   };
-  const feed = new RunFeed(runId, 0, { bus: createMemoryBus(), log, logger: silentLog });
+  const feed = new RunFeed(runId, 0, { bus: createMemoryBus(), log, logger: silentLog, metrics });
   const connection = new ScriptedConnection();
   const ends: { completed: boolean }[] = [];
   const reader = new StreamReader({

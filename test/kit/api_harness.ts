@@ -8,7 +8,7 @@ import type { Bus } from "#bus/bus.ts";
 import { createMemoryBus } from "#bus/memory_bus.ts";
 import { type Logger, silentLogger } from "#http/logger.ts";
 import { createPersonalAccessToken } from "#identity/personal_access_tokens.ts";
-import type { Sql } from "#store/sql.ts";
+import type { Sql, SqlPool } from "#store/sql.ts";
 import { createTestDatabase } from "./database.ts";
 
 export const internalSecret = "internal-secret-of-tests";
@@ -48,9 +48,9 @@ export interface Answer {
 
 export interface ApiHarness {
   app: App;
-  sql: Sql;
+  sql: SqlPool;
   /** As `TestDatabase` has it, for other parts of the product. */
-  productSql: Sql;
+  productSql: SqlPool;
   bus: Bus;
   databaseUrl: string;
   now(): Date;

@@ -9,14 +9,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { prepareJobs } from "#store/jobs.ts";
 import { type Migration, migrate, readMigrations } from "#store/migrations.ts";
-import { openSql, type Sql } from "#store/sql.ts";
+import { openSql, type Sql, type SqlPool } from "#store/sql.ts";
 import { withLoneTransactions } from "./lone_transactions.ts";
 
 export interface TestDatabase {
   url: string;
-  sql: Sql;
+  sql: SqlPool;
   /** What the product is given: the same pool, in which no transaction may wait for a second connection. */
-  productSql: Sql;
+  productSql: SqlPool;
   /** Ends `sql` and removes the database. */
   drop(): Promise<void>;
 }

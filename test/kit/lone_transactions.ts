@@ -5,10 +5,10 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type postgres from "postgres";
-import type { Sql } from "#store/sql.ts";
+import type { Sql, SqlPool } from "#store/sql.ts";
 
 /** The pool as the product gets it in tests. Fragments may still be made by it: they run on the transaction. */
-export function withLoneTransactions(pool: Sql): Sql {
+export function withLoneTransactions(pool: SqlPool): SqlPool {
   const inside = new AsyncLocalStorage<true>();
   const refuse = () => {
     throw new Error("Cannot use a second connection inside of a transaction: expected the transaction's client");
@@ -36,5 +36,5 @@ export function withLoneTransactions(pool: Sql): Sql {
     return pool.begin((transaction) => inside.run(true, () => work(transaction)));
   };
   const unsafe = (...parts: Parameters<Sql["unsafe"]>) => watched(pool.unsafe(...parts));
-  return Object.assign(tag, pool, { begin, unsafe }) as unknown as Sql;
+  return Object.assign(tag, pool, { begin, unsafe }) as unknown as SqlPool;
 }

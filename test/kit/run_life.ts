@@ -74,6 +74,7 @@ export function life(
       {
         run: {
           id: "00000000-0000-4000-8000-000000000001",
+          created_at: new Date(0),
           organization_id: "o",
           project_id: "p",
           app_id: "a",

@@ -15,6 +15,7 @@ import type { Bus } from "#bus/bus.ts";
 import { type RunEventBatch, runTopic } from "#contracts/internal_runs.ts";
 import type { NewRunEvent, RunEvent } from "#contracts/run_event.ts";
 import type { Sql } from "#store/sql.ts";
+import type { RunMetrics } from "../run_metrics.ts";
 import type { NodeRunRow, RunOutcome } from "../run_rows.ts";
 import { statementMsMax, within } from "./deadline.ts";
 import type { AskedInput } from "./input_answers.ts";
@@ -72,6 +73,8 @@ interface OpenRun {
 }
 
 export interface Recorder {
+  /** Noted by all runs and not durable. */
+  unwrittenBytes(): number;
   open(run: { id: string; epoch: number; last_event_id: number }, onLost: () => void): RunWriter;
   /** Writes what is noted, then stops. */
   close(): Promise<void>;
@@ -85,6 +88,8 @@ export interface RecorderDeps {
   statementMsMax?: number | undefined;
   now(): Date;
   onError(error: unknown): void;
+  /** How long each commit took, and each run that was lost. */
+  metrics?: Pick<RunMetrics, "committed" | "lost"> | undefined;
 }
 
 export function createRecorder(deps: RecorderDeps): Recorder {
@@ -133,7 +138,9 @@ export function createRecorder(deps: RecorderDeps): Recorder {
       run.pending = nothingPending();
       run.committing = true;
     }
+    const beganMs = performance.now();
     const held = await commitBatch(batch);
+    deps.metrics?.committed((performance.now() - beganMs) / 1000);
     for (const { run, pending } of batch) {
       run.committing = false;
       count(run, -pending.bytes);
@@ -170,6 +177,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     dirty.delete(run);
     if (run.lost) return;
     run.lost = true;
+    deps.metrics?.lost();
     count(run, -run.pending.bytes);
     run.pending = nothingPending();
     run.onLost();
@@ -179,6 +187,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     !run.lost && (run.unwrittenBytes > unwrittenBytesOfRunMax || unwrittenBytes > unwrittenBytesMax);
 
   return {
+    unwrittenBytes: () => unwrittenBytes,
     open({ id, epoch, last_event_id }, onLost) {
       const run: OpenRun = {
         id,
@@ -271,6 +280,7 @@ function joinDelta(before: LoggedEvent | undefined, next: NewRunEvent): boolean 
 
 function publish(bus: Bus, runId: string, events: readonly LoggedEvent[]): void {
   const batch: RunEventBatch = {
+    sent_at_ms: Date.now(),
     events: events.map((logged) => ({ id: logged.event.id, type: logged.event.type, json: jsonOfEvent(logged) })),
   };
   // A lost publish is no loss: readers see the gap, or ask again.

@@ -6,6 +6,7 @@ import type { Bus } from "#bus/bus.ts";
 import type { Logger } from "#http/logger.ts";
 import type { Fragment, Sql } from "#store/sql.ts";
 import { canceledBy, cancelMarked } from "../run_cancel.ts";
+import type { RunMetrics } from "../run_metrics.ts";
 import { publishCanceled } from "../run_news.ts";
 import { answeredWhileParking, enqueueRuns, type RunControl, runControlTopic, unparkRuns } from "../run_queue.ts";
 import { statementMsMax, within } from "./deadline.ts";
@@ -29,6 +30,7 @@ export interface RunEngineDeps {
   /** Milliseconds after which a commit that nobody answered has failed. */
   statementMsMax?: number;
   nodeDeps(claimed: ClaimedRun): NodeDeps;
+  metrics?: RunMetrics;
 }
 
 export interface RunEngine {
@@ -36,6 +38,8 @@ export interface RunEngine {
   take(runId: string): Promise<void>;
   /** Runs under way, for metrics. */
   running(): number;
+  /** Noted by them and not durable, for metrics. */
+  unwrittenBytes(): number;
   /** Stops what is under way where it is and gives it back: other workers go on from the checkpoint. */
   stop(): Promise<void>;
 }
@@ -54,6 +58,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
     statementMsMax: deps.statementMsMax,
     now: deps.now,
     onError: onError("events not recorded; the runs are left"),
+    metrics: deps.metrics,
   });
   let stopping = false;
 
@@ -63,6 +68,9 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
     if (!claimed) return;
     if (stopping) return giveBack(sql, [{ id: runId, epoch: claimed.run.epoch }], deps.workerId);
     const held: { run?: ExecutingRun } = {};
+    if (claimed.run.attempt === 1) {
+      deps.metrics?.claimed((deps.now().getTime() - claimed.run.created_at.getTime()) / 1000);
+    }
     const writer = recorder.open(claimed.run, () => held.run?.stop("lost"));
     const run = executeRun(claimed, writer, {
       nodeDeps: deps.nodeDeps,
@@ -167,6 +175,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
   return {
     take,
     running: () => executing.size,
+    unwrittenBytes: () => recorder.unwrittenBytes(),
     async stop() {
       stopping = true;
       clearInterval(timer);
