@@ -67,6 +67,7 @@ export function organizationRoutes(deps: OrganizationDeps): Route[] {
       summary: "Set legal fields, or clear them with null; fields that are not named stay",
       guard: accessTokens.member,
       body: LegalProfileChange,
+      strictBody: true,
       reply: { status: 200, body: OrganizationReply },
       errors: ["forbidden"],
       examples: {

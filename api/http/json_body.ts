@@ -11,7 +11,10 @@ export interface JsonBodyOptions {
    * of which one odd character of one caller must not lose the rest.
    */
   repairText?: boolean | undefined;
-  /** Reads the text instead of `JSON.parse`, where numbers must keep their digits. @throws SyntaxError */
+  /**
+   * Reads the text instead of `JSON.parse`, where numbers must keep their digits. A field that is to count as
+   * absent is undefined: a strict schema sees its name, the handler does not. @throws SyntaxError
+   */
   parse?: ((text: string) => unknown) | undefined;
 }
 
@@ -39,6 +42,20 @@ function parseJson(bytes: Uint8Array, { repairText = false, parse = JSON.parse }
 
 const repaired = (_key: string, value: unknown) =>
   typeof value === "string" ? value.replace(/\p{Surrogate}|\0/gu, "\uFFFD") : value;
+
+/** Takes the fields that are undefined out of `value` itself. */
+export function withoutAbsent(value: unknown): unknown {
+  const open = [value];
+  while (open.length > 0) {
+    const one = open.pop();
+    if (typeof one !== "object" || one === null) continue;
+    for (const [name, field] of Object.entries(one)) {
+      if (field !== undefined) open.push(field);
+      else if (!Array.isArray(one)) delete (one as Record<string, unknown>)[name];
+    }
+  }
+  return value;
+}
 
 /** A body's bytes. @throws ApiError payload_too_large above `bytesMax` */
 export async function readBodyBytes(request: Request, bytesMax = bodyBytesMaxDefault): Promise<Uint8Array> {

@@ -6,7 +6,8 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { ApiError, type ErrorCode } from "#contracts/errors.ts";
 import { isUuid } from "#contracts/secrets.ts";
-import { type JsonBodyOptions, parseJsonBody, readBodyBytes } from "./json_body.ts";
+import { closed } from "./closed_schema.ts";
+import { type JsonBodyOptions, parseJsonBody, readBodyBytes, withoutAbsent } from "./json_body.ts";
 import { pathReaderFor, queryReaderFor } from "./query.ts";
 import { validatorFor } from "./validation.ts";
 
@@ -86,6 +87,8 @@ export interface RouteSpec<
   query?: Query;
   body?: Body;
   bodyOptions?: JsonBodyOptions;
+  /** Refuses fields of the body that its schema does not name, at every depth. Wherever money moves. */
+  strictBody?: boolean;
   /**
    * What is usually answered; `mediaType` where that is no JSON. A handler that has another success
    * answer returns a `Response` of its own.
@@ -137,7 +140,8 @@ export function route<
   Body extends TSchema = TObject<Record<never, never>>,
   Reply extends TSchema = TSchema,
   Params extends TProperties = Record<never, never>,
->(spec: RouteSpec<Principal, Path, Query, Body, Reply, Params>): Route {
+>(given: RouteSpec<Principal, Path, Query, Body, Reply, Params>): Route {
+  const spec = given.strictBody && given.body ? { ...given, body: closed(given.body) } : given;
   type Handled = Parameters<typeof spec.handle>[0];
   const readQuery = queryReaderFor(Type.Object<TProperties>(spec.query ?? {}, { additionalProperties: false }));
   const bodyValidator = spec.body && validatorFor(spec.body);
@@ -160,6 +164,7 @@ export function route<
       const bytes = await readBodyBytes(request, spec.bodyOptions?.bytesMax);
       onBody(bytes);
       body = bodyValidator.parse(parseJsonBody(bytes, spec.bodyOptions));
+      if (spec.bodyOptions?.parse) body = withoutAbsent(body);
     }
     const exchange = { principal, params: { ...params, ...typed }, query, body, request };
     const reply = await spec.handle(exchange as unknown as Handled);

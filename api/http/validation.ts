@@ -123,7 +123,11 @@ const issueTypes: Partial<Record<ValueErrorType, string>> = {
   [ValueErrorType.Kind]: "enum",
 };
 
-const issueTypeOf = ({ type }: ValueError) => issueTypes[type] ?? "value_error";
+/** A field that is undefined is missing, as one that is not there. */
+const isMissing = ({ type, value }: ValueError) =>
+  value === undefined && type !== ValueErrorType.ObjectAdditionalProperties;
+
+const issueTypeOf = (error: ValueError) => (isMissing(error) ? "missing" : (issueTypes[error.type] ?? "value_error"));
 
 /** `/config/tools/0/url` (RFC 6901) as its names. */
 function namesOf(pointer: string): string[] {
@@ -138,13 +142,13 @@ function fieldPath(under: string, names: readonly string[]): string {
   return [...(under ? [under] : []), ...names].join(".") || "body";
 }
 
-function explain({ type, schema, message }: ValueError): string {
+function explain(error: ValueError): string {
+  const { type, schema, message, path } = error;
+  if (isMissing(error)) return "Required";
   const { enum: words, description, format } = schema as { enum?: unknown[]; description?: string; format?: string };
   switch (type) {
     case ValueErrorType.ObjectAdditionalProperties:
-      return "Unknown field";
-    case ValueErrorType.ObjectRequiredProperty:
-      return "Required";
+      return unknownField(namesOf(path).at(-1) ?? "", Object.keys(schema.properties ?? {}));
     case ValueErrorType.Kind:
       if (words) return words.length > 0 ? `Expected one of ${words.join(", ")}` : "Not available yet";
       return message;
@@ -161,6 +165,30 @@ function explain({ type, schema, message }: ValueError): string {
     default:
       return message;
   }
+}
+
+/** A slip of this many letters is taken for the field that was meant. */
+const slipMax = 2;
+
+function unknownField(name: string, known: readonly string[]): string {
+  const distances = known.map((field) => ({ field, distance: editDistance(name, field) }));
+  const meant = distances.sort((a, b) => a.distance - b.distance)[0];
+  if (!meant || meant.distance > Math.min(slipMax, name.length - 1)) return "Unknown field";
+  return `Unknown field: did you mean ${meant.field}?`;
+}
+
+/** Letters to put in, take out or change between two names (Levenshtein). */
+function editDistance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (const [at, letter] of [...one].entries()) {
+    const next = [at + 1];
+    for (const [index, against] of [...other].entries()) {
+      const changed = (row[index] ?? 0) + (letter === against ? 0 : 1);
+      next.push(Math.min(changed, (row[index + 1] ?? 0) + 1, (next[index] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
 }
 
 /**

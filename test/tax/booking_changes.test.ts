@@ -359,12 +359,39 @@ describe("a booking that changes", () => {
     });
   });
 
+  it("is refused a day that the calendar does not have, as a field of the body", async () => {
+    const { id } = await desk.book({ checkout_date: "2026-06-12" });
+    for (const field of ["stay_date", "checkout_date", "booking_date", "payment_date", "as_known_at"]) {
+      for (const day of ["2026-02-30", "2026-13-45"]) {
+        const beside = await post(id, "adjust", { [field]: day });
+        assert.deepEqual([beside.status, beside.body.detail[0].loc], [422, ["body", field]]);
+        const within = await post(id, "adjust", { calculation: { [field]: day } });
+        assert.deepEqual([within.status, within.body.detail[0].loc], [422, ["body", "calculation", field]]);
+      }
+    }
+    assert.equal((await read(id)).changes.length, 1);
+  });
+
+  it("is refused a refund that names another field than ours, and moves no money", async () => {
+    const { id } = await desk.book({ nights: 5 });
+    for (const mistaken of [{ night: 1 }, { night: null }, { Nights: 1 }, { amuont: "10.00" }]) {
+      const { status, body } = await post(id, "refund", mistaken);
+      const [field = ""] = Object.keys(mistaken);
+      assert.deepEqual([status, body.detail[0].type, body.detail[0].loc], [422, "extra_forbidden", ["body", field]]);
+      const meant = field === "amuont" ? "amount" : "nights";
+      assert.equal(body.detail[0].msg, `Unknown field: did you mean ${meant}?`);
+    }
+    const { state, changes } = await read(id);
+    assert.deepEqual([state, changes.length], ["confirmed", 1]);
+    assert.equal((await desk.change(id, "refund", { nights: null })).state, "refunded");
+  });
+
   it("cannot be changed once it is void", async () => {
     const { id } = await desk.book();
     const voided = await desk.change(id, "void", { reason: "typed in twice" });
     assert.deepEqual([voided.state, voided.total_tax, voided.tax_delta.total_tax], ["voided", "0.00", "-26.00"]);
-    for (const action of ["void", "refund", "adjust"])
-      assert.equal((await post(id, action, { nights: 1 })).status, 409);
+    assert.equal((await post(id, "void")).status, 409);
+    for (const action of ["refund", "adjust"]) assert.equal((await post(id, action, { nights: 1 })).status, 409);
   });
 
   it("keeps its history as it was written", async () => {

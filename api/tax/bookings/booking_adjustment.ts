@@ -4,7 +4,6 @@
  * for all of it; what is answered is the difference.
  */
 import { type Static, Type } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
 import { ApiError } from "#contracts/errors.ts";
 import { type Route, route } from "#http/route.ts";
 import { invalidRequest } from "#http/validation.ts";
@@ -42,6 +41,7 @@ export function bookingAdjustmentRoute(deps: BookingDeps): Route {
     guard,
     record,
     body: Adjustment,
+    strictBody: true,
     bodyOptions: { parse: parseExactJson },
     reply: { status: 200, body: ChangedBooking },
     errors: ["bad_request", "conflict"],
@@ -64,7 +64,7 @@ export function bookingAdjustmentRoute(deps: BookingDeps): Route {
         const rules = await frozenRules.read(tx, booking.ruleset_hash);
         requireSamePlace(deps, rules, changes, under);
         requireSameCurrency(booking, changes);
-        const request = adjustedRequest(booking.request, changes);
+        const request = refusing(() => adjustedRequest(booking.request, changes), under);
         const answer = refusing(() => calculateWith(rules, request, booking.calculated_on), under);
         const delta = taxDelta(booking.answer, answer);
         const to = { state: stateAfterAdjusting(booking.state), request, answer };
@@ -87,13 +87,12 @@ function changesIn({ calculation = {}, reason: _, ...beside }: Static<typeof Adj
   changes: StayChanges;
   under: string;
 } {
-  const [within, outside] = [calculation, beside].map((part) => Value.Clean(Changes, part) as StayChanges);
-  const changes = { ...within, ...outside };
-  for (const field of Object.keys(outside ?? {})) {
-    if (field in (within ?? {})) throw invalidRequest("body", field, `Expected once, not in calculation as well`);
+  const changes = { ...calculation, ...beside };
+  for (const field of Object.keys(beside)) {
+    if (field in calculation) throw invalidRequest("body", field, `Expected once, not in calculation as well`);
   }
   if (Object.keys(changes).length === 0) throw invalidRequest("body", "calculation", "Expected fields that change");
-  return { changes, under: Object.keys(within ?? {}).length > 0 ? "calculation" : "" };
+  return { changes, under: Object.keys(calculation).length > 0 ? "calculation" : "" };
 }
 
 /** Frozen rules are those of one place. @throws ApiError for another one */

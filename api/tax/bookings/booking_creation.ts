@@ -5,6 +5,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { ApiError } from "#contracts/errors.ts";
+import { characters } from "#contracts/one_of.ts";
 import { type Route, route } from "#http/route.ts";
 import type { BillableCaller } from "#identity/api_keys.ts";
 import { type AnySql, json } from "#store/sql.ts";
@@ -20,9 +21,9 @@ import { fingerprintOf, meaningOf } from "./request_fingerprint.ts";
 import { taxDelta } from "./tax_delta.ts";
 
 /** Longest key, in characters. */
-export const keyCharsMax = 200;
-export const IdempotencyKey = Type.Union([Type.String({ minLength: 1, maxLength: keyCharsMax }), Type.Null()], {
-  description: `text of 1 to ${keyCharsMax} characters: a request that is sent again with the same key takes effect once`,
+const keyCharsMax = 200;
+export const IdempotencyKey = Type.Union([characters(keyCharsMax), Type.Null()], {
+  description: `text of at most ${keyCharsMax} characters: a request that is sent again with the same key takes effect once; an empty one is none`,
 });
 
 const NewBooking = Type.Object({

@@ -60,6 +60,7 @@ export function bookingRefundRoute(deps: BookingDeps): Route {
     guard,
     record,
     body: Refund,
+    strictBody: true,
     bodyOptions: { parse: parseExactJson },
     reply: { status: 200, body: RefundedBooking },
     errors: ["bad_request", "conflict"],

@@ -23,6 +23,7 @@ export function bookingVoidRoute({ sql, guard, record, now }: BookingDeps): Rout
     guard,
     record,
     body: Type.Object({ reason: Type.Optional(Reason) }),
+    strictBody: true,
     reply: { status: 200, body: ChangedBooking },
     errors: ["conflict"],
     paramsFrom: fromCreation,

@@ -1,5 +1,5 @@
 /** What becomes of a booked stay that changes: pure. */
-import type { CalculationRequest } from "../calculator/calculation_request.ts";
+import { type CalculationRequest, requireDays } from "../calculator/calculation_request.ts";
 import { addDays } from "../calculator/calendar.ts";
 
 /** Fields of a calculation that are to have another value. */
@@ -8,8 +8,10 @@ export type StayChanges = { [Field in keyof CalculationRequest]?: CalculationReq
 /**
  * The stay with its changes. What they contradict goes: a day of departure, and prices of single
  * nights where another price is given or the night is none of the stay's any more.
+ * @throws CalculationProblem invalid for a day that the calendar does not have
  */
 export function adjustedRequest(stay: CalculationRequest, changes: StayChanges): CalculationRequest {
+  requireDays(changes);
   const { checkout_date, nightly_rates, ...rest } = stay;
   const changed: CalculationRequest = { ...rest, ...changes };
   const end = addDays(changed.stay_date, changed.nights);

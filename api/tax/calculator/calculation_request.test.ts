@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { withoutAbsent } from "#http/json_body.ts";
 import { validatorFor } from "#http/validation.ts";
 import { CalculationRequest } from "./calculation_request.ts";
 import { parseExactJson } from "./exact_json.ts";
@@ -49,7 +50,7 @@ describe("a null in a request", () => {
     const optional = Object.keys(CalculationRequest.properties).filter((field) => !(field in stay));
     const nulls = Object.fromEntries(optional.map((field) => [field, null]));
     assert.ok(optional.length > 15);
-    assert.deepEqual(validator.parse(parseExactJson(JSON.stringify({ ...nulls, ...stay }))), stay);
+    assert.deepEqual(withoutAbsent(validator.parse(parseExactJson(JSON.stringify({ ...nulls, ...stay })))), stay);
     const within = {
       included_amounts: { breakfast: null },
       fx: { from: null, rate: 1, source: "ECB", date: "2026-06-01" },
@@ -62,7 +63,8 @@ describe("a null in a request", () => {
     assert.deepEqual(problems({ nightly_rate: null }), { nightly_rate: "Required" });
     assert.deepEqual(Object.keys(problems({ guest_ages: [40, null] }) ?? {}), ["guest_ages.1"]);
     assert.deepEqual(parseExactJson('{"a":[null,{"b":null,"c":12345678901234567.891}],"d":null}'), {
-      a: [null, { c: "12345678901234567.891" }],
+      a: [null, { b: undefined, c: "12345678901234567.891" }],
+      d: undefined,
     });
     assert.equal(parseExactJson("null"), null);
   });

@@ -181,10 +181,7 @@ export const adultAge = 30;
 /** @throws CalculationProblem invalid */
 export function stayFrom(request: CalculationRequest, today: string): Stay {
   const { stay_date: checkin, nights, currency } = request;
-  for (const field of ["stay_date", "checkout_date", "booking_date", "payment_date", "as_known_at"] as const) {
-    const date = request[field];
-    if (date !== undefined) requireDay(field, date);
-  }
+  requireDays(request);
   const checkout = addDays(checkin, nights);
   if (request.checkout_date !== undefined && request.checkout_date !== checkout) {
     refuse("checkout_date", `Expected stay_date plus nights, ${checkout}`);
@@ -248,6 +245,14 @@ export function stayFrom(request: CalculationRequest, today: string): Stay {
 /** Days on which anybody's stay is taxed: what lies outside is a slip of the hand. */
 const firstDay = "1900-01-01";
 const lastDay = "2199-12-31";
+
+/** @throws CalculationProblem invalid for a date of the stay that is no such day */
+export function requireDays(request: Partial<CalculationRequest>): void {
+  for (const field of ["stay_date", "checkout_date", "booking_date", "payment_date", "as_known_at"] as const) {
+    const date = request[field];
+    if (date !== undefined) requireDay(field, date);
+  }
+}
 
 function requireDay(field: string, date: string): void {
   if (isCalendarDate(date) && date >= firstDay && date <= lastDay) return;

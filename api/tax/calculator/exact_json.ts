@@ -1,7 +1,7 @@
 /**
  * JSON whose numbers keep their text: a literal that a double cannot hold comes out as a string of
  * the same digits, every other one as the number that prints as it was written. A field that is
- * null is as if it were left out.
+ * null comes out undefined: it has no value, yet whoever refuses unknown fields sees its name.
  */
 import { Rational } from "./rational.ts";
 
@@ -17,7 +17,7 @@ export function parseExactJson(text: string): unknown {
   return withoutNulls(JSON.parse(exact));
 }
 
-/** Takes the fields that are null out of `value` itself. Not recursive: nobody has checked yet how deep it goes. */
+/** Makes the fields of `value` that are null undefined. Not recursive: nobody has checked yet how deep it goes. */
 function withoutNulls(value: unknown): unknown {
   const open = [value];
   while (open.length > 0) {
@@ -25,7 +25,7 @@ function withoutNulls(value: unknown): unknown {
     if (typeof one !== "object" || one === null) continue;
     for (const [name, field] of Object.entries(one)) {
       if (field !== null) open.push(field);
-      else if (!Array.isArray(one)) delete (one as Record<string, unknown>)[name];
+      else if (!Array.isArray(one)) (one as Record<string, unknown>)[name] = undefined;
     }
   }
   return value;

@@ -5,7 +5,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { legalFields } from "#accounts/legal_profile.ts";
 import { oneOf } from "#contracts/one_of.ts";
-import { invalidRequest, validatorFor } from "#http/validation.ts";
+import { invalidRequest } from "#http/validation.ts";
 import { Rational } from "../calculator/rational.ts";
 import { isCalendarDate } from "../rules/ruleset.ts";
 import { isPaymentMeans, isVatExemptionCode } from "./code_lists.ts";
@@ -80,14 +80,6 @@ const changeOf = (fields: Readonly<Record<string, TSchema>>) =>
     ),
   );
 
-/** What is looked into by itself, so that a refusal names the field inside. */
-const groups = Type.Object({
-  buyer: Type.Optional(changeOf(buyerFields)),
-  vat_exemption: Type.Optional(VatExemption),
-});
-const groupValidator = validatorFor(groups);
-const groupOrNull = (schema: TSchema) => Type.Optional(Type.Unsafe({ anyOf: [schema, { type: "null" }] }));
-
 /** Fields are set with a value and cleared with null; the buyer's are set one by one. */
 export const InvoiceDetailsChange = Type.Unsafe<
   Change<Required<OwnDetails>> & { buyer?: Change<Required<BuyerDetails>> | null }
@@ -95,8 +87,8 @@ export const InvoiceDetailsChange = Type.Unsafe<
   Type.Composite([
     changeOf(ownFields),
     Type.Object({
-      buyer: groupOrNull(groups.properties.buyer),
-      vat_exemption: groupOrNull(groups.properties.vat_exemption),
+      buyer: Type.Optional(Type.Union([changeOf(buyerFields), Type.Null()])),
+      vat_exemption: Type.Optional(Type.Union([VatExemption, Type.Null()])),
     }),
   ]),
 );
@@ -108,7 +100,6 @@ export type InvoiceDetailsChange = Static<typeof InvoiceDetailsChange>;
  */
 export function checkInvoiceDetails(change: InvoiceDetailsChange): void {
   const { buyer, vat_exemption: exemption, payment_due_date: due, payment_means_code: means } = change;
-  groupValidator.parse({ ...(buyer != null && { buyer }), ...(exemption != null && { vat_exemption: exemption }) });
   requireDocumentText(change, ownFields);
   requireDocumentText(buyer ?? {}, buyerFields, "buyer.");
   requireDocumentText(exemption ?? {}, VatExemption.properties, "vat_exemption.");
@@ -139,7 +130,7 @@ export function isOverpaid(
   return paidAmount != null && Rational.parse(paidAmount).compare(Rational.parse(total)) > 0;
 }
 
-/** The details with a checked change made. Fields that nobody knows are ignored, as elsewhere. */
+/** The details with a checked change made. */
 export function changedInvoiceDetails(details: InvoiceDetails, change: InvoiceDetailsChange): InvoiceDetails {
   const buyer = change.buyer === null ? undefined : merged(buyerFields, details.buyer ?? {}, change.buyer ?? {});
   const own = merged({ ...ownFields, vat_exemption: VatExemption }, details, change);

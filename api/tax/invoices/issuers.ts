@@ -24,7 +24,7 @@ import { type AnySql, json, oneRow, type Sql } from "#store/sql.ts";
 const path = "/v1/issuers";
 const createdId = { issuer_id: { route: `POST ${path}`, field: "id" } };
 
-const NewIssuer = Type.Composite([LegalProfileChange, Type.Object({ legal_name: legalFields.legal_name })]);
+const NewIssuer = Type.Object({ ...LegalProfileChange.properties, legal_name: legalFields.legal_name });
 
 const IssuerReply = Type.Composite([
   Type.Object({
@@ -77,6 +77,7 @@ export function issuerRoutes({ sql, now, accessTokens, guard }: IssuerDeps): Rou
       summary: "Create an issuer: a seller beside the organization itself",
       guard: administrator,
       body: NewIssuer,
+      strictBody: true,
       reply: { status: 201, body: IssuerReply },
       errors: ["forbidden"],
       examples: {
@@ -149,6 +150,7 @@ export function issuerRoutes({ sql, now, accessTokens, guard }: IssuerDeps): Rou
       summary: "Set fields of an issuer, or clear them with null; invoices that were issued stay as they are",
       guard: administrator,
       body: LegalProfileChange,
+      strictBody: true,
       paramsFrom: createdId,
       reply: { status: 200, body: IssuerReply },
       errors: ["forbidden", "conflict"],
@@ -173,6 +175,8 @@ export function issuerRoutes({ sql, now, accessTokens, guard }: IssuerDeps): Rou
       path: `${path}/{issuer_id}/archive`,
       summary: "Archive an issuer: no new bookings; archiving it again changes nothing",
       guard: administrator,
+      body: Type.Object({}),
+      strictBody: true,
       paramsFrom: createdId,
       reply: { status: 200, body: IssuerReply },
       errors: ["forbidden"],
