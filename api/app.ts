@@ -10,6 +10,7 @@ import type { Bus } from "#bus/bus.ts";
 import { connectTokenRoutes } from "#connections/connect_tokens.ts";
 import { connectionRoutes } from "#connections/connections.ts";
 import { mcpProbeRoutes } from "#connections/mcp_probe.ts";
+import { noProxies, type TrustedProxies } from "#contracts/client_address.ts";
 import { roomLimits } from "#contracts/room_call.ts";
 import { runLimits } from "#contracts/run_event.ts";
 import type { Logger } from "#http/logger.ts";
@@ -54,6 +55,8 @@ export interface AppDeps {
     publicUrl: string;
     /** What the gateway shows at `/internal`. */
     internalSecret: string;
+    /** Whose word on a caller's address is believed, for requests that come past the gateway; nobody's by default. */
+    trustedProxies?: TrustedProxies;
     /** What stored credentials are encrypted with. */
     encryptionKey: string;
     /** What sessions are signed with. */
@@ -121,7 +124,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...internalCallRoutes({ sql, now, logger, internal }),
     ...internalRunRoutes({ sql, bus, now, internal }),
   ];
-  const addressOf = believedAddress(config.internalSecret);
+  const addressOf = believedAddress(config.internalSecret, config.trustedProxies ?? noProxies);
   const hostedApp = hostedAppGuard({ sql, bus, now, appDomain, addressOf });
   const runDeps = {
     sql,

@@ -1,5 +1,6 @@
 /** Environment of the api and the worker as separate roles: the only file here that reads it. */
 import { type Static, type TObject, Type } from "@sinclair/typebox";
+import { parseTrustedProxies, type TrustedProxies, trustedProxiesProblems } from "#contracts/client_address.ts";
 import { validatorFor } from "#http/validation.ts";
 import { EmailAddress, NewPassword } from "#identity/credentials_schema.ts";
 import type { LiveKitSettings } from "#outbound/livekit.ts";
@@ -73,6 +74,9 @@ export const apiEnvironment = Type.Object({
     default: "start",
     description: "start: each start migrates the database; never: `npm run migrate` does, and a start waits for it",
   }),
+  TRUSTED_PROXIES: Type.Optional(
+    Type.String({ description: "CIDRs of proxies whose X-Forwarded-For or Forwarded is believed; none when unset" }),
+  ),
   REDIS_URL: Type.String({
     pattern: "^rediss?://",
     description: "redis://…, because separate roles share reservations and events over it (npm start needs none)",
@@ -120,6 +124,7 @@ export interface ApiConfig {
   apiPort: number;
   workerPort: number;
   publicUrl: string;
+  trustedProxies: TrustedProxies;
   databaseUrl: string;
   migrate: "start" | "never";
   redisUrl: string;
@@ -163,13 +168,14 @@ function readEnvironment<Schema extends TObject>(schema: Schema, environment: En
 /** Reads the configuration, frozen. @throws ConfigError with all problems */
 export function readApiConfig(environment: Environment = process.env): Readonly<ApiConfig> {
   const { env, problems } = readEnvironment(apiEnvironment, environment);
-  problems.push(...liveKitProblems(env));
+  problems.push(...liveKitProblems(env), ...trustedProxiesProblems(env.TRUSTED_PROXIES));
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze({
     bindAddress: env.BIND_ADDRESS,
     apiPort: Number(env.API_PORT),
     workerPort: Number(env.WORKER_PORT),
     publicUrl: (env.PUBLIC_URL ?? `http://127.0.0.1:${env.GATEWAY_PORT}`).replace(/\/$/, ""),
+    trustedProxies: parseTrustedProxies(env.TRUSTED_PROXIES ?? ""),
     databaseUrl: env.DATABASE_URL,
     migrate: env.MIGRATE as ApiConfig["migrate"],
     redisUrl: env.REDIS_URL,

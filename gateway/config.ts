@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { availableParallelism, hostname } from "node:os";
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { parseTrustedProxies, type TrustedProxies, trustedProxiesProblems } from "#contracts/client_address.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { transportChoices } from "./transport/open_transport.ts";
 
@@ -31,6 +32,7 @@ export const GatewayEnvironment = Type.Object({
   DRAIN_TIMEOUT_S: Type.Integer({ minimum: 0, maximum: 86_400, default: 120, description: "seconds" }),
   DATA_DIR: Type.String({ minLength: 1, default: ".data" }),
   REDIS_URL: Type.Optional(Type.String({ minLength: 1 })),
+  TRUSTED_PROXIES: Type.Optional(Type.String({ description: "CIDRs with commas between them" })),
   LIVEKIT_URL: Type.Optional(
     Type.String({ pattern: "^(ws|http)s?://[^/\\s]+/?$", description: "ws(s)://host[:port], for the talk page" }),
   ),
@@ -56,6 +58,8 @@ export interface GatewayConfig {
   drainTimeoutS: number;
   dataDir: string;
   redisUrl: string | undefined;
+  /** Proxies before us whose word on a caller's address is believed. Unset: none. */
+  trustedProxies?: TrustedProxies;
   /** Where the talk page may find a LiveKit server. The agent's seat learns its address with each room. */
   liveKitUrl?: string | undefined;
   internalSecret: string;
@@ -91,6 +95,7 @@ export function loadGatewayConfig(
       problems.push("INTERNAL_SECRET: Expected in a separate gateway: the api answers to nobody else");
     }
   }
+  problems.push(...trustedProxiesProblems(env.TRUSTED_PROXIES));
   if (problems.length > 0) throw new ConfigError([...new Set(problems)]);
   return Object.freeze(configFrom(values as GatewayEnvironment));
 }
@@ -112,6 +117,7 @@ function configFrom(env: GatewayEnvironment): GatewayConfig {
     drainTimeoutS: env.DRAIN_TIMEOUT_S,
     dataDir: env.DATA_DIR,
     redisUrl: env.REDIS_URL,
+    trustedProxies: parseTrustedProxies(env.TRUSTED_PROXIES ?? ""),
     liveKitUrl: env.LIVEKIT_URL,
     internalSecret: env.INTERNAL_SECRET ?? "",
   };

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { after, before, describe, it } from "node:test";
+import { parseTrustedProxies } from "#contracts/client_address.ts";
 import { runTopic, waitGrantType } from "#contracts/internal_runs.ts";
 import { eventually, startTestGateway, type TestGateway } from "#test/kit/gateway_fixture.ts";
 import { transports } from "#test/kit/transports.ts";
@@ -121,6 +122,25 @@ for (const { transport, skip } of transports) {
       assert.equal(headers?.["x-forwarded-for"], "127.0.0.1");
       assert.equal(headers?.["x-forwarded-proto"], "https");
       assert.equal(headers?.["x-forwarded-host"], `127.0.0.1:${test.gateway.port}`);
+    });
+
+    it("tells the api of the caller whom a trusted proxy names, and of no other", async () => {
+      const behind = await startTestGateway({
+        transport,
+        config: { apiUrl: api.url, trustedProxies: parseTrustedProxies("127.0.0.0/8") },
+      });
+      try {
+        const callerBy = async (headers: Record<string, string>) => {
+          await fetch(`http://127.0.0.1:${behind.gateway.port}/v1/things`, { headers });
+          return api.requests.at(-1)?.headers["x-forwarded-for"];
+        };
+        assert.equal(await callerBy({ "x-forwarded-for": "6.6.6.6, 192.0.2.7" }), "192.0.2.7");
+        assert.equal(await callerBy({ forwarded: 'for="[2001:db8::7]:4711"' }), "2001:db8::7");
+        assert.equal(await callerBy({ "x-forwarded-for": "192.0.2.7", forwarded: "for=6.6.6.6" }), "127.0.0.1");
+        assert.equal(await callerBy({}), "127.0.0.1");
+      } finally {
+        await behind.stop();
+      }
     });
 
     it("passes every path of an app's host on, its own paths included", async () => {

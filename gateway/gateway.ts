@@ -177,6 +177,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     { onRequest, onUpgrade: (upgrade) => admission.upgrade(upgrade) },
     {
       choice: config.transport,
+      trustedProxies: config.trustedProxies,
       messageBytesMax: voiceLimits.messageBytesMax,
       warn: (message) => log.warn({ transport: "ws" }, message),
     },

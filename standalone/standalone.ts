@@ -72,7 +72,7 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
   closers.add(() => releaseAll(ports));
   const gatewayFor = (apiUrl: string, liveKitUrl: string | undefined) =>
     config.gateway({ port: ports.GATEWAY_PORT.port, apiUrl, internalSecret: secrets.INTERNAL_SECRET, liveKitUrl });
-  const { bindAddress, publicUrl = "", redisUrl } = gatewayFor("http://127.0.0.1", config.liveKit?.url);
+  const { bindAddress, publicUrl = "", redisUrl, trustedProxies } = gatewayFor("http://127.0.0.1", config.liveKit?.url);
 
   const database = await openDatabase(config, dataDir, logger, closers);
   const sql = openSql({ databaseUrl: database.url, applicationName: "frontdesk standalone" });
@@ -87,6 +87,7 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
     bindAddress,
     publicUrl,
     internalSecret: secrets.INTERNAL_SECRET,
+    ...(trustedProxies && { trustedProxies }),
     encryptionKey: secrets.ENCRYPTION_KEY,
     jwtSecret: secrets.JWT_SECRET,
     requireEmailVerification: config.requireEmailVerification,

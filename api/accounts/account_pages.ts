@@ -9,7 +9,10 @@ interface Page {
   title: string;
   button: string;
   asksPassword: boolean;
-  done: string;
+  /** A box to tick, by the field of the request that it sets. */
+  choice?: { field: string; label: string };
+  /** What is shown in the end; what the service says, when absent. */
+  done?: string;
   /** Where the form goes, with the token in the path as `{token}` or in the body. */
   endpoint: string;
 }
@@ -26,7 +29,10 @@ const pages: Readonly<Record<string, Page>> = {
     title: "Set a new password",
     button: "Set the password",
     asksPassword: true,
-    done: "The new password is set. All earlier sessions have ended.",
+    choice: {
+      field: "keep_personal_access_tokens",
+      label: "I forgot the password, nobody stole it: programs that use my personal access tokens go on",
+    },
     endpoint: "/v1/auth/reset-password",
   },
   "/account/invitation": {
@@ -65,9 +71,11 @@ form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const password = form.elements.password?.value;
   const inPath = form.dataset.endpoint.includes("{token}");
+  const chosen = [...form.querySelectorAll("input[type=checkbox]")].map(({ name, checked }) => [name, checked]);
+  const body = { ...(password === undefined ? {} : { password }), ...Object.fromEntries(chosen) };
   try {
-    await post(form.dataset.endpoint, { ...(inPath ? {} : { token }), ...(password === undefined ? {} : { password }) });
-    output.textContent = form.dataset.done;
+    const reply = await post(form.dataset.endpoint, inPath ? body : { ...body, token });
+    output.textContent = form.dataset.done ?? reply.message;
     form.hidden = true;
   } catch (error) {
     output.textContent = error.message;
@@ -91,9 +99,11 @@ const headers = {
   ].join("; "),
 };
 
-function htmlOf({ title, button, asksPassword, done, endpoint }: Page): string {
+function htmlOf({ title, button, asksPassword, choice, done, endpoint }: Page): string {
   const preview = endpoint.includes("{token}") ? ` data-preview="${endpoint.replace("/accept", "/preview")}"` : "";
   const field = `<p><label>Password<br><input name="password" type="password" required autocomplete="current-password"></label></p>`;
+  const box = choice && `<p><label><input type="checkbox" name="${choice.field}"> ${choice.label}</label></p>`;
+  const closing = done === undefined ? "" : ` data-done="${done}"`;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -103,8 +113,8 @@ input, button { font: inherit; padding: .4rem .7rem } output { display: block; m
 </head>
 <body>
 <h1>${title}</h1>
-<form data-endpoint="${endpoint}" data-done="${done}"${preview}>
-${asksPassword ? field : ""}
+<form data-endpoint="${endpoint}"${closing}${preview}>
+${asksPassword ? field : ""}${box ?? ""}
 <button>${button}</button>
 </form>
 <output role="status"></output>

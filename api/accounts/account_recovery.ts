@@ -1,17 +1,20 @@
 /** Proving an address and setting a new password, with tokens that came by mail. */
 import { Type } from "@sinclair/typebox";
+import { topics } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { publicAccess, type Route, route } from "#http/route.ts";
 import { standingChanged } from "#identity/access_tokens.ts";
-import { countCostly } from "#identity/attempt_limits.ts";
+import { accountKey, countCostly } from "#identity/attempt_limits.ts";
 import { EmailAddress, NewPassword, refuseGuessable } from "#identity/credentials_schema.ts";
 import { hashPassword } from "#identity/password.ts";
+import { revokeTokensOf } from "#identity/personal_access_tokens.ts";
 import { queueMail } from "./account_mail.ts";
 import { tokenLengthMax, useAccountToken } from "./account_tokens.ts";
 import type { AccountDeps } from "./accounts.ts";
 
 const Token = Type.String({ minLength: 1, maxLength: tokenLengthMax });
 const MessageReply = Type.Object({ message: Type.String() });
+const ResetReply = Type.Object({ message: Type.String(), revoked_personal_access_tokens: Type.Integer() });
 
 /** Mails that one address of the network, and one mailbox, may cause in a minute. */
 const mailsPerMinute = { byCaller: 60, toMailbox: 5 };
@@ -40,7 +43,7 @@ export function accountRecoveryRoutes({ sql, bus, now, addressOf }: RecoveryDeps
       examples: { any_address: { body: { email: "anna@inn.example" } } },
       handle: async ({ body: { email }, request }) => {
         await countCostly(bus, `mail:${kind}`, addressOf(request), mailsPerMinute.byCaller);
-        await countCostly(bus, `mailbox:${kind}`, email.toLowerCase(), mailsPerMinute.toMailbox);
+        await countCostly(bus, `mailbox:${kind}`, accountKey(email), mailsPerMinute.toMailbox);
         await queueMail(sql, { kind, email });
         return { message };
       },
@@ -92,32 +95,48 @@ export function accountRecoveryRoutes({ sql, bus, now, addressOf }: RecoveryDeps
     route({
       method: "POST",
       path: "/v1/auth/reset-password",
-      summary: "Set a new password with the token that was sent; ends all sessions and all other such tokens",
+      summary:
+        "Set a new password with the token that was sent; ends all sessions, and the person's own access tokens unless told not to",
       guard: publicAccess,
-      body: Type.Object({ token: Token, password: NewPassword }),
-      reply: { status: 200, body: MessageReply },
+      body: Type.Object({
+        token: Token,
+        password: NewPassword,
+        keep_personal_access_tokens: Type.Optional(
+          Type.Boolean({ description: "true: programs that use the person's tokens go on; default false" }),
+        ),
+      }),
+      reply: { status: 200, body: ResetReply },
       errors: ["bad_request", "too_many_requests"],
       examples: {
         token_from_the_mail: { body: { token: "{{reset_token}}", password: "another correct horse" } },
+        a_forgotten_password: {
+          body: { token: "{{reset_token}}", password: "another correct horse", keep_personal_access_tokens: true },
+        },
       },
       handle: async ({ body, request }) => {
         await countCostly(bus, "reset", addressOf(request), triesPerMinute);
         refuseGuessable(body.password);
         const passwordHash = await hashPassword(body.password);
-        const userId = await sql.begin(async (transaction) => {
+        const keepsTokens = body.keep_personal_access_tokens ?? false;
+        const reset = await sql.begin(async (transaction) => {
           const at = now();
-          const found = await useAccountToken(transaction, { token: body.token, purpose: "reset_password", now: at });
-          if (found) {
-            await transaction`
-              update app_user
-              set password_hash = ${passwordHash}, token_version = token_version + 1, updated_at = ${at}
-              where id = ${found}`;
-          }
-          return found;
+          const userId = await useAccountToken(transaction, { token: body.token, purpose: "reset_password", now: at });
+          if (!userId) return undefined;
+          await transaction`
+            update app_user
+            set password_hash = ${passwordHash}, token_version = token_version + 1, updated_at = ${at}
+            where id = ${userId}`;
+          return { userId, revoked: keepsTokens ? [] : await revokeTokensOf(transaction, userId, at) };
         });
-        if (!userId) throw new ApiError("bad_request", { detail: "The reset link was used already or has expired" });
+        if (!reset) throw new ApiError("bad_request", { detail: "The reset link was used already or has expired" });
+        const { userId, revoked } = reset;
         await standingChanged(bus, userId);
-        return { message: "The new password is set" };
+        await Promise.all(revoked.map((secret) => bus.publish(topics.credentialRevoked, secret)));
+        const kept = keepsTokens ? "Personal access tokens go on working" : "So have all personal access tokens";
+        return {
+          message: `The new password is set and all sessions have ended. ${kept}; keys of the organization are not touched`,
+          revoked_personal_access_tokens: revoked.length,
+        };
       },
     }),
   ];

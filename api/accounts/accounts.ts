@@ -5,7 +5,7 @@ import { ApiError } from "#contracts/errors.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { publicAccess, type Route, route } from "#http/route.ts";
 import { type AccessTokens, accessTokenTtlS, unauthorized } from "#identity/access_tokens.ts";
-import { type AddressOf, countCostly, countSignIn, uncountSignIn } from "#identity/attempt_limits.ts";
+import { type AddressOf, countCostly, countSignIn, signInSucceeded } from "#identity/attempt_limits.ts";
 import { type Role, roles } from "#identity/caller.ts";
 import {
   EmailAddress,
@@ -263,7 +263,8 @@ export async function insertMember(
 
 async function logIn(deps: AccountDeps, body: Static<typeof LoginRequest>, address: string) {
   const { sql, bus, now, accessTokens, requireEmailVerification } = deps;
-  await countSignIn(sql, body.email, address, now());
+  const signIn = { email: body.email, address };
+  await countSignIn(sql, signIn, now());
   const [user] = await sql<
     { id: string; email: string; password_hash: string | null; email_verified_at: Date | null; token_version: number }[]
   >`
@@ -271,7 +272,7 @@ async function logIn(deps: AccountDeps, body: Static<typeof LoginRequest>, addre
     from app_user where lower(email) = lower(${body.email})`;
   const matches = await verifyPassword(user?.password_hash, body.password);
   if (!user || !matches) throw unauthorized("Credential not accepted: wrong e-mail address or password");
-  await uncountSignIn(sql, body.email, address);
+  await signInSucceeded(sql, user.id, signIn, now());
   if (requireEmailVerification && !user.email_verified_at) {
     // Often asked, seldom mailed: the refusal is the same.
     const mailed = await bus.hitRateLimit(`login_mail:${user.id}`, 5, 60_000).catch(() => ({ allowed: true }));

@@ -10,7 +10,7 @@ import { publicAccess, type Route, route } from "#http/route.ts";
 import { Timestamp } from "#http/timestamp.ts";
 import { invalidRequest } from "#http/validation.ts";
 import { standingChanged, unauthorized } from "#identity/access_tokens.ts";
-import { countCostly, countSignIn, uncountSignIn } from "#identity/attempt_limits.ts";
+import { countCostly, countSignIn, signInSucceeded } from "#identity/attempt_limits.ts";
 import { requireAdministrator } from "#identity/caller.ts";
 import { EmailAddress, GivenPassword, PersonName, refuseGuessable } from "#identity/credentials_schema.ts";
 import { hashPassword, verifyPassword } from "#identity/password.ts";
@@ -196,11 +196,12 @@ async function checkPassword(
   password: string,
   address: string,
 ): Promise<string | null> {
-  await countSignIn(sql, invitation.email, address, now());
+  const signIn = { email: invitation.email, address };
+  await countSignIn(sql, signIn, now());
   if (!(await verifyPassword(invitation.password_hash, password))) {
     throw unauthorized("Credential not accepted: this address has an account, whose password is expected");
   }
-  await uncountSignIn(sql, invitation.email, address);
+  if (invitation.user_id !== null) await signInSucceeded(sql, invitation.user_id, signIn, now());
   return invitation.password_hash;
 }
 

@@ -49,6 +49,19 @@ async function insertToken(sql: AnySql, token: NewToken): Promise<{ row: Persona
   return { row: oneRow(rows), secret };
 }
 
+/**
+ * Revokes every token of a person, in all organizations, and sign-in links that would make another.
+ * @returns the SHA-256 of each, for whoever remembers what it opens
+ */
+export async function revokeTokensOf(sql: AnySql, userId: string, now: Date): Promise<string[]> {
+  await sql`delete from sign_in_link where user_id = ${userId} and redeemed_at is null`;
+  const rows = await sql<{ secret_sha256: string }[]>`
+    update personal_access_token set revoked_at = ${now}
+    where user_id = ${userId} and revoked_at is null and (expires_at is null or expires_at > ${now})
+    returning secret_sha256`;
+  return rows.map(({ secret_sha256 }) => secret_sha256);
+}
+
 const columns = (sql: AnySql) => sql`id, name, prefix, last_four, created_at, expires_at, revoked_at`;
 
 export function personalAccessTokenRoutes({

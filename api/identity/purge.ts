@@ -1,5 +1,6 @@
 /** Deletes credentials that ran out long ago: nothing authenticates by them, nobody looks for them. */
 import type { Sql } from "#store/sql.ts";
+import { purgeSignIns } from "./attempt_limits.ts";
 
 const keptForMs = 30 * 24 * 60 * 60 * 1000;
 
@@ -8,5 +9,5 @@ export async function purgeExpiredCredentials({ sql, now }: { sql: Sql; now(): D
   await sql`delete from sign_in_link where expires_at < ${before}`;
   await sql`delete from personal_access_token where expires_at < ${before}`;
   await sql`delete from account_token where expires_at < ${before}`;
-  await sql`delete from sign_in_attempt where window_ends_at < ${now()}`;
+  await purgeSignIns(sql, now());
 }

@@ -2,6 +2,7 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
+import { notePeer } from "#http/peer_address.ts";
 import type { Fetch } from "#http/service.ts";
 
 export interface HttpListener {
@@ -13,7 +14,11 @@ export interface HttpListener {
 
 /** @throws Error EADDRINUSE when the port is taken */
 export async function listen(fetch: Fetch, address: { host: string; port: number }): Promise<HttpListener> {
-  const server = createAdaptorServer({ fetch, overrideGlobalObjects: false }) as Server;
+  const noting = (request: Request, { incoming }: { incoming: { socket: { remoteAddress?: string | undefined } } }) => {
+    notePeer(request, incoming.socket.remoteAddress);
+    return fetch(request);
+  };
+  const server = createAdaptorServer({ fetch: noting as Fetch, overrideGlobalObjects: false }) as Server;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(address.port, address.host, () => {

@@ -1,6 +1,7 @@
 /** Starts the api as a server: the app, its stores where none are given, and an HTTP listener. */
 import type { Bus } from "#bus/bus.ts";
 import { openBus } from "#bus/open_bus.ts";
+import type { TrustedProxies } from "#contracts/client_address.ts";
 import type { Logger } from "#http/logger.ts";
 import { createRequestMetrics } from "#http/request_metrics.ts";
 import type { LiveKitSettings } from "#outbound/livekit.ts";
@@ -18,6 +19,7 @@ export interface StartApiOptions {
     apiPort: number;
     publicUrl: string;
     internalSecret: string;
+    trustedProxies?: TrustedProxies;
     encryptionKey: string;
     jwtSecret: string;
     requireEmailVerification: boolean;

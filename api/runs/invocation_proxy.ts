@@ -7,6 +7,7 @@ import { findApp } from "#apps/apps.ts";
 import type { HostedAppGuard } from "#apps/hosted_app.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { isUuid } from "#contracts/secrets.ts";
+import { notePeer, peerOf } from "#http/peer_address.ts";
 import type { Fetch } from "#http/service.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
 
@@ -29,6 +30,7 @@ export async function forwardInvocation(deps: InvocationProxyDeps, request: Requ
   const target = new URL(url);
   target.pathname = path;
   const inner = new Request(target, request);
+  notePeer(inner, peerOf(request));
   deps.hostedApp.admit(inner, appId);
   return deps.appService(inner);
 }

@@ -14,7 +14,7 @@ export interface RequestHead {
   /** Without the "?"; empty when there is none. */
   query: string;
   headers: Readonly<Record<string, string>>;
-  /** The peer's IP address. */
+  /** The caller's IP address: the peer's, or behind trusted proxies the one that they say. */
   remoteAddress: string;
   /** Aborted when the peer is gone before the answer is complete. */
   signal: AbortSignal;

@@ -1,9 +1,9 @@
 /** Who a request comes from and what it is for, as far as fair shares go. Nothing here is proved: it only sorts. */
-import ipaddr from "ipaddr.js";
+import { addressGroup } from "#contracts/client_address.ts";
 import type { RequestHead } from "../transport/transport.ts";
 
 export interface Requester {
-  /** The peer's address; of IPv6 the /64, which one customer of a provider has. */
+  /** The caller's address; of IPv6 the /64, which one customer of a provider has. */
   address: string;
   /** Kind of route, host and credential: what one caller sends of one kind. */
   tenant: string;
@@ -25,11 +25,5 @@ const kindByPath: readonly [RegExp, RouteKind][] = [
 export function requesterOf(head: RequestHead, isForeignHost: boolean): Requester {
   const kind = isForeignHost ? "apps" : (kindByPath.find(([path]) => path.test(head.path))?.[1] ?? "other");
   const { host = "", authorization = "", "x-api-key": apiKey = "" } = head.headers;
-  return { address: networkOf(head.remoteAddress), tenant: [kind, host, apiKey || authorization].join(" "), kind };
-}
-
-function networkOf(address: string): string {
-  if (!address.includes(":") || !ipaddr.isValid(address)) return address;
-  const parsed = ipaddr.process(address);
-  return parsed.kind() === "ipv4" ? parsed.toString() : parsed.toByteArray().slice(0, 8).join(".");
+  return { address: addressGroup(head.remoteAddress), tenant: [kind, host, apiKey || authorization].join(" "), kind };
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { sendQueuedMail } from "#accounts/account_mail.ts";
 import { hashPassword } from "#identity/password.ts";
+import { createSignInLink } from "#identity/sign_in_links.ts";
 import type { Mail } from "#outbound/mailer.ts";
 import { type Answer, type ApiHarness, openApiHarness } from "#test/kit/api_harness.ts";
 
@@ -139,6 +140,29 @@ describe("accounts of the tax service", () => {
     assert.equal((await api.call("GET", "/v1/auth/me", { token })).status, 401, "the old session is over");
     assert.equal((await logIn(api, email)).status, 401);
     assert.equal((await logIn(api, email, winner)).status, 200);
+  });
+
+  it("revokes personal access tokens and sign-in links with a reset, unless told to keep them", async () => {
+    for (const keeps of [false, true]) {
+      const { email, token } = await signUp(api);
+      const made = await api.call("POST", "/v1/personal-access-tokens", { token, body: { name: "Deployment" } });
+      const pat = made.body.token as string;
+      assert.equal((await api.call("GET", "/v1/organizations/me", { token: pat })).status, 200);
+      const [user] = await api.sql<{ id: string }[]>`select id from app_user where email = ${email}`;
+      const code = await createSignInLink(api.sql, user?.id ?? "", api.now());
+      await deliverMail(api);
+      await api.call("POST", "/v1/auth/forgot-password", { body: { email } });
+      const [mail] = await deliverMail(api);
+      const body = { token: tokenIn(mail), password: "another correct horse" };
+      const { status, body: reply } = await api.call("POST", "/v1/auth/reset-password", {
+        body: keeps ? { ...body, keep_personal_access_tokens: true } : body,
+      });
+      assert.deepEqual([status, reply.revoked_personal_access_tokens], [200, keeps ? 0 : 1]);
+      assert.match(reply.message, keeps ? /go on working/ : /So have all personal access tokens/);
+      assert.equal((await api.call("GET", "/v1/organizations/me", { token: pat })).status, keeps ? 200 : 401);
+      const redeemed = await api.call("POST", "/v1/sign-in-links/redeem", { body: { code } });
+      assert.equal(redeemed.status, keeps ? 200 : 410);
+    }
   });
 
   it("lets tokens run out", async () => {

@@ -1,8 +1,8 @@
 /** Where money moves, a field that nobody knows is an order that nobody understood. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { type ApiHarness, openApiHarness } from "./api_harness.ts";
-import { type OpenApiDocument, type Operation, operationsOf } from "./open_api_examples.ts";
+import { type ApiHarness, openApiHarness } from "#test/kit/api_harness.ts";
+import { type OpenApiDocument, type Operation, operationsOf } from "#test/kit/open_api_examples.ts";
 
 interface Schema {
   type?: string | string[];
