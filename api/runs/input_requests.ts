@@ -10,7 +10,7 @@ import { inputDecisions, runLimits } from "#contracts/run_event.ts";
 import type { SchemaNode } from "#contracts/workflow.ts";
 import { type Route, route } from "#http/route.ts";
 import { type AnySql, json } from "#store/sql.ts";
-import { compileSchemaNode } from "#workflows/schema_node.ts";
+import { schemaProblems } from "#workflows/schema_node.ts";
 import { tellHolder } from "./run_news.ts";
 import { unparkRuns } from "./run_queue.ts";
 import { Run, readRun } from "./run_reader.ts";
@@ -133,11 +133,11 @@ function paramProblems(request: AskedRow, params: Record<string, unknown>, at: s
     return Object.fromEntries(fixed.map((name) => [name, `Expected an editable param: ${name} cannot be changed`]));
   }
   if (!request.params_schema) return {};
-  return compileSchemaNode(request.params_schema, `${at}.params`)({ ...request.params, ...params });
+  return schemaProblems(request.params_schema, { ...request.params, ...params }, `${at}.params`);
 }
 
 function feedbackProblems(request: AskedRow, response: Omit<Answer, "input_request_id">, at: string): ErrorDetails {
   if (response.params !== undefined) return { [`${at}.params`]: "Expected no params on a feedback request" };
   if (response.feedback === undefined) return { [`${at}.feedback`]: "Expected a value: the field is required" };
-  return request.response_schema ? compileSchemaNode(request.response_schema, `${at}.feedback`)(response.feedback) : {};
+  return request.response_schema ? schemaProblems(request.response_schema, response.feedback, `${at}.feedback`) : {};
 }

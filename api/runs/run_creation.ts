@@ -8,7 +8,7 @@ import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { type RunEvent, runLimits } from "#contracts/run_event.ts";
 import { type AnySql, json, oneRow, type Sql } from "#store/sql.ts";
-import { compileSchemaNode } from "#workflows/schema_node.ts";
+import { schemaProblems } from "#workflows/schema_node.ts";
 import { type CanceledRuns, cancelRuns } from "./run_cancel.ts";
 import { publishCanceled, publishEvents } from "./run_news.ts";
 import { runJob } from "./run_queue.ts";
@@ -102,10 +102,6 @@ async function insertAlone({ sql, now }: RunCreationDeps, app: HostedApp, run: N
   return { id: event.run_id, event, canceled: undefined };
 }
 
-/** Compiled once for each version; versions never change. */
-const inputChecks = new Map<string, ReturnType<typeof compileSchemaNode>>();
-const inputChecksMax = 1000;
-
 /** The first event tells the input, and the input node hands it on: it may be as large as an event. */
 const inputBytesMax = runLimits.eventBytesMax;
 
@@ -115,13 +111,7 @@ function requireInput(app: HostedApp, input: Record<string, unknown>): void {
   }
   const schema = app.definition.input;
   if (!schema) return;
-  let check = inputChecks.get(app.workflowVersionId);
-  if (!check) {
-    check = compileSchemaNode(schema, "input");
-    inputChecks.set(app.workflowVersionId, check);
-    if (inputChecks.size > inputChecksMax) inputChecks.delete(inputChecks.keys().next().value ?? "");
-  }
-  const details = check(input);
+  const details = schemaProblems(schema, input, "input");
   if (Object.keys(details).length > 0) throw new ApiError("bad_request", { details });
 }
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { WorkflowDefinition } from "#contracts/workflow.ts";
-import { compileSchemaNode } from "./schema_node.ts";
 import { workflowProblems } from "./workflow_rules.ts";
 
 const input = { id: "in", type: "input" };
@@ -196,6 +195,39 @@ describe("saving a workflow", () => {
       /required/i,
     ],
   );
+  refused.push(
+    [
+      "two descents in one reference, with the position of the second",
+      withNode({ inputs: { q: "$.input['..']..a[?@..b]" } }),
+      "nodes.1.inputs",
+      /one descendant segment.* second one at position 19/,
+    ],
+    [
+      "a pattern that is large once it is written out",
+      withNode({
+        type: "condition",
+        config: { cases: [{ handle: "a", all: [{ left: "$.input.q", op: "matches", right: "((a{20}){20}){20}" }] }] },
+      }),
+      "nodes.1.config.cases.0",
+      /smaller repeat counts/,
+    ],
+    [
+      "sections too deep in each other",
+      withNode({ config: { template: `${"{{#a}}".repeat(21)}${"{{/a}}".repeat(21)}` } }),
+      "nodes.1.config.template",
+      /at most 20 sections/,
+    ],
+    [
+      "more searching references than parsing them is worth",
+      withNode({
+        inputs: Object.fromEntries(
+          Array.from({ length: 11 }, (_, i) => [`q${i}`, `$.input[?@.a==${"1".repeat(1900)}]`]),
+        ),
+      }),
+      "nodes",
+      /at most 20000 characters of references/,
+    ],
+  );
   for (const [what, broken, path, message] of refused) {
     it(`refuses ${what}, naming it`, () => {
       assert.match(workflowProblems(broken)[path] ?? "nothing reported", message);
@@ -207,33 +239,5 @@ describe("saving a workflow", () => {
       nodes: [input, { ...say, config: {} }, { ...output, inputs: { a: "$.nodes.gone.output" } }],
     });
     assert.deepEqual(Object.keys(workflowProblems(broken)), ["nodes.1.config.template", "nodes.2.inputs"]);
-  });
-});
-
-describe("a schema node", () => {
-  const check = compileSchemaNode(
-    {
-      type: "object",
-      properties: {
-        question: { type: "string", required: true },
-        guests: { type: "array", items: { type: "object", properties: { age: { type: "integer", required: true } } } },
-        mood: { type: "string", enum: ["calm", "cross"] },
-        extra: { type: "any" },
-      },
-    },
-    "input",
-  );
-
-  it("lets unknown fields and any value of any pass", () => {
-    assert.deepEqual(check({ question: "?", guests: [{ age: 3 }], mood: "calm", extra: [1], more: true }), {});
-  });
-
-  it("names each wrong field by its path", () => {
-    assert.deepEqual(check({ guests: [{ age: 3 }, {}, { age: "x" }], mood: "odd" }), {
-      "input.question": "Expected a value: the field is required",
-      "input.guests.1.age": "Expected a value: the field is required",
-      "input.guests.2.age": "Expected integer",
-      "input.mood": 'Expected one of "calm", "cross"',
-    });
   });
 });

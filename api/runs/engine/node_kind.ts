@@ -8,6 +8,7 @@ import type { InputRequest, NewRunEvent, RunError, RunUsage } from "#contracts/r
 import type { NodeConfig, NodeKind, SchemaNode, WorkflowDefinition } from "#contracts/workflow.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
 import type { LanguageModel } from "#providers/language_model.ts";
+import type { Budget } from "#workflows/evaluation_budget.ts";
 import type { Graph } from "#workflows/workflow_graph.ts";
 
 /** Facts of the run that references and templates can name. */
@@ -69,6 +70,8 @@ export interface NodeContext<K extends NodeKind = NodeKind> {
   /** The node's `inputs`, resolved. */
   inputs: Record<string, unknown>;
   context: RunContext;
+  /** What evaluating the node's expressions may cost. */
+  budget: Budget;
   /** Stable over retries and crashes: the key by which others recognize a repeated call. */
   nodeRunId: string;
   /** Whether deltas of this node are part of the stream. */

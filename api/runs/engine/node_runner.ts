@@ -2,6 +2,7 @@
 
 import { type RunError, runLimits } from "#contracts/run_event.ts";
 import type { WorkflowNode } from "#contracts/workflow.ts";
+import type { Budget } from "#workflows/evaluation_budget.ts";
 import { resolveValue } from "#workflows/references.ts";
 import { isNodeKind } from "#workflows/workflow_rules.ts";
 import {
@@ -60,10 +61,10 @@ export async function runNode(node: WorkflowNode, options: NodeRunOptions): Prom
   }
 }
 
-export function resolveInputs(node: WorkflowNode, context: RunContext): Record<string, unknown> {
+export function resolveInputs(node: WorkflowNode, context: RunContext, budget: Budget): Record<string, unknown> {
   const entries = Object.entries(node.inputs ?? {}).map(([name, value]) => [
     name,
-    resolveValue(value, context) ?? null,
+    resolveValue(value, context, budget) ?? null,
   ]);
   return Object.fromEntries(entries);
 }

@@ -1,6 +1,7 @@
 /** What happens to a node from its start to its end: executed, tried again, put to sleep, asked about, finished. */
 import type { NewRunEvent, RunError } from "#contracts/run_event.ts";
 import { defaultHandle, isContainer } from "#contracts/workflow.ts";
+import { EvaluationError, evaluationLimits, newBudget } from "#workflows/evaluation_budget.ts";
 import type { NodeRunRow } from "../run_rows.ts";
 import { answerOf, type InputRequestRow, requestedData, resolvedData } from "./input_answers.ts";
 import { NodeError, type NodeResult } from "./node_kind.ts";
@@ -48,12 +49,20 @@ function work(
   const { node, walk, answer } = active;
   const startedMs = run.deps.now().getTime();
   suspend(run, active, { ...active.row, status: "running", wake_at: null }, undefined);
-  const inputs = resolveInputs(node, walk.context);
+  const budget = newBudget("a node's expressions", evaluationLimits.nodeStepsMax, run.budget);
+  let inputs: Record<string, unknown>;
+  try {
+    inputs = resolveInputs(node, walk.context, budget);
+  } catch (error) {
+    run.find({ of: active, error });
+    return;
+  }
   if (!goesOn.answered && !goesOn.woken && !goesOn.reopened) announce(run, active, inputs);
   const origin = originOf(active.row, walk);
   runNode(node, {
     inputs,
     context: walk.context,
+    budget,
     nodeRunId: active.row.id,
     streams: isHeard(run, active),
     answer,
@@ -228,7 +237,8 @@ function newRow(run: RunScope, { inside }: Walk, nodeId: string, status: NodeRun
 }
 
 function errorOf(run: RunScope, { node }: ActiveNode, cause: unknown): RunError {
-  if (cause instanceof NodeError) return { code: cause.code, message: cause.message, node_id: node.id };
+  if (cause instanceof NodeError || cause instanceof EvaluationError)
+    return { code: cause.code, message: cause.message, node_id: node.id };
   run.report(cause, node.id);
   return { code: "internal_error", message: "The node failed", node_id: node.id };
 }

@@ -6,6 +6,7 @@ import { after, before, describe, it } from "node:test";
 import type { NodeConfig, NodeKind } from "#contracts/workflow.ts";
 import { createGuardedHttp } from "#outbound/guarded_http.ts";
 import type { LanguageModel, LlmRequest } from "#providers/language_model.ts";
+import { evaluationLimits, newBudget } from "#workflows/evaluation_budget.ts";
 import { type NodeContext, type NodeDeps, NodeError, type NodeEvent } from "./node_kind.ts";
 import { executors } from "./node_kinds.ts";
 import { compare } from "./nodes/condition.ts";
@@ -20,6 +21,8 @@ const deps: NodeDeps = {
   now: () => now,
 };
 
+const budgetOf = () => newBudget("the test", evaluationLimits.nodeStepsMax);
+
 /** Executes one node on its own; answers what came of it and what it emitted. */
 async function execute<K extends NodeKind>(kind: K, config: NodeConfig<K>, change: Partial<NodeContext<K>> = {}) {
   const events: NodeEvent[] = [];
@@ -32,6 +35,7 @@ async function execute<K extends NodeKind>(kind: K, config: NodeConfig<K>, chang
     config,
     inputs: {},
     context,
+    budget: budgetOf(),
     nodeRunId: "node-run-1",
     streams: true,
     answer: undefined,
@@ -108,11 +112,11 @@ describe("condition", () => {
   ];
   for (const [left, op, right, holds] of table) {
     it(`${JSON.stringify(left)} ${op} ${JSON.stringify(right)} is ${holds}`, () =>
-      assert.equal(compare(left, op, right), holds));
+      assert.equal(compare(left, op, right, budgetOf()), holds));
   }
 
   it("matches a hostile pattern in linear time", () => {
-    assert.equal(compare(`${"a".repeat(50_000)}!`, "matches", "^(a+)+$"), false);
+    assert.equal(compare(`${"a".repeat(50_000)}!`, "matches", "^(a+)+$", budgetOf()), false);
   });
 });
 

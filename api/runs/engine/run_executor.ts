@@ -6,6 +6,7 @@
  */
 
 import type { RunError } from "#contracts/run_event.ts";
+import { evaluationLimits, newBudget } from "#workflows/evaluation_budget.ts";
 import { graphOf } from "#workflows/workflow_graph.ts";
 import type { RunOutcome } from "../run_rows.ts";
 import { type Checkpoint, checkpointOf, restoreWalk } from "./checkpoint.ts";
@@ -30,8 +31,8 @@ import { createRunTimers } from "./run_timers.ts";
 import { nextSteps } from "./stepper.ts";
 import { type ActiveNode, newWalk, outputOf, type Walk } from "./walk.ts";
 
-/** Workers may die; but a run over which so many died in a row is what kills them. */
-const recoveriesMax = 10;
+/** Workers may die; but a run over which two died in a row is what kills them. */
+const recoveriesMax = 1;
 
 /** Why a run is stopped from outside. */
 export type StopReason = "canceled" | "timeout" | "lost" | "shutdown";
@@ -95,6 +96,7 @@ class RunExecution {
       writer,
       deps,
       nodeDeps: deps.nodeDeps(claimed),
+      budget: newBudget("all of a run's expressions together", evaluationLimits.runStepsMax),
       timers: createRunTimers(),
       active: new Map(),
       changed: new Set(),

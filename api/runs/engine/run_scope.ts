@@ -1,5 +1,6 @@
 /** What the parts of one executing run share: what is active, where it is noted, and what it may reach. */
 import { type NewRunEvent, type RunUsage, runLimits } from "#contracts/run_event.ts";
+import type { Budget } from "#workflows/evaluation_budget.ts";
 import type { InputRequestRow } from "./input_answers.ts";
 import type { NodeDeps, NodeResult } from "./node_kind.ts";
 import type { RunWriter } from "./recorder.ts";
@@ -25,6 +26,8 @@ export interface RunScope {
   writer: RunWriter;
   deps: ExecutorDeps;
   nodeDeps: NodeDeps;
+  /** What evaluating the run's expressions may cost, all nodes together. */
+  budget: Budget;
   timers: RunTimers;
   /** By node run id. */
   active: Map<string, ActiveNode>;

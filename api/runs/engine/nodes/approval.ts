@@ -1,17 +1,17 @@
+import { renderTemplate } from "#workflows/templates.ts";
 import type { ExecuteNode, InputAnswer } from "../node_kind.ts";
 import { NodeError } from "../node_kind.ts";
-import { renderTemplate } from "../templates.ts";
 
 const handles = { approve: "approved", reject: "rejected", respond: "approved" } as const;
 
 /** Asks a person to approve the node's inputs, some of which may be changed. */
-export const executeApproval: ExecuteNode<"approval"> = ({ config, inputs, answer }) => {
+export const executeApproval: ExecuteNode<"approval"> = ({ config, inputs, answer, budget }) => {
   if (!answer) {
     return {
       is: "asking",
       question: {
         type: "approval_request",
-        prompt: renderTemplate(config.prompt, inputs),
+        prompt: renderTemplate(config.prompt, inputs, budget),
         params: inputs,
         editable_params: config.editable_params ?? [],
         ...(config.params_schema && { params_schema: config.params_schema }),

@@ -1,31 +1,32 @@
 /** Leaves by the handle of the first case that holds, else by `else`. */
-import { isDeepStrictEqual } from "node:util";
-import { RE2JS } from "re2js";
 import type { conditionOps, NodeConfig } from "#contracts/workflow.ts";
+import { type Budget, equalValues } from "#workflows/evaluation_budget.ts";
+import { includesText, matches, patternProblem } from "#workflows/patterns.ts";
 import { resolveValue } from "#workflows/references.ts";
 import { type ExecuteNode, NodeError, type RunContext } from "../node_kind.ts";
 
 type Case = NodeConfig<"condition">["cases"][number];
 type Test = NonNullable<Case["all"]>[number];
 
-export const executeCondition: ExecuteNode<"condition"> = ({ config, context }) => {
-  const taken = config.cases.find((candidate) => caseHolds(candidate, context));
+export const executeCondition: ExecuteNode<"condition"> = ({ config, context, budget }) => {
+  const taken = config.cases.find((candidate) => caseHolds(candidate, context, budget));
   const handle = taken?.handle ?? "else";
   return { is: "done", output: { handle }, handle };
 };
 
-function caseHolds({ all, any }: Case, context: RunContext): boolean {
-  const holds = (test: Test) => compare(resolveValue(test.left, context), test.op, resolveValue(test.right, context));
+function caseHolds({ all, any }: Case, context: RunContext, budget: Budget): boolean {
+  const sideOf = (side: unknown) => resolveValue(side, context, budget);
+  const holds = (test: Test) => compare(sideOf(test.left), test.op, sideOf(test.right), budget);
   return all ? all.every(holds) : (any ?? []).some(holds);
 }
 
 /** Whether `left op right`. Numbers compare as numbers, texts by code point; other pairs have no order. */
-export function compare(left: unknown, op: (typeof conditionOps)[number], right: unknown): boolean {
+export function compare(left: unknown, op: (typeof conditionOps)[number], right: unknown, budget: Budget): boolean {
   switch (op) {
     case "eq":
-      return isDeepStrictEqual(left, right);
+      return equalValues(left, right, budget);
     case "ne":
-      return !isDeepStrictEqual(left, right);
+      return !equalValues(left, right, budget);
     case "gt":
       return order(left, right) > 0;
     case "gte":
@@ -35,13 +36,13 @@ export function compare(left: unknown, op: (typeof conditionOps)[number], right:
     case "lte":
       return order(left, right) <= 0;
     case "in":
-      return contains(right, left);
+      return contains(right, left, budget);
     case "contains":
-      return contains(left, right);
+      return contains(left, right, budget);
     case "starts_with":
       return typeof left === "string" && typeof right === "string" && left.startsWith(right);
     case "matches":
-      return typeof left === "string" && patternOf(right).matcher(left).find();
+      return typeof left === "string" && fits(left, right, budget);
     case "exists":
       return left !== undefined && left !== null;
     case "empty":
@@ -56,9 +57,9 @@ function order(left: unknown, right: unknown): number {
   return Number.NaN;
 }
 
-function contains(whole: unknown, part: unknown): boolean {
-  if (typeof whole === "string") return typeof part === "string" && whole.includes(part);
-  return Array.isArray(whole) && whole.some((item) => isDeepStrictEqual(item, part));
+function contains(whole: unknown, part: unknown, budget: Budget): boolean {
+  if (typeof whole === "string") return typeof part === "string" && includesText(whole, part, budget);
+  return Array.isArray(whole) && whole.some((item) => equalValues(item, part, budget));
 }
 
 function isEmpty(value: unknown): boolean {
@@ -66,13 +67,10 @@ function isEmpty(value: unknown): boolean {
   return typeof value === "object" && Object.keys(value).length === 0;
 }
 
-/** Linear in the text's length, whatever the pattern. */
-function patternOf(pattern: unknown): RE2JS {
-  try {
-    return RE2JS.compile(String(pattern));
-  } catch (cause) {
-    throw new NodeError("bad_pattern", `Expected a regular expression (RE2): ${JSON.stringify(pattern)} is none`, {
-      cause,
-    });
-  }
+/** A pattern may come from the run itself: then nobody has looked at it yet. */
+function fits(text: string, right: unknown, budget: Budget): boolean {
+  const pattern = String(right);
+  const problem = patternProblem(pattern);
+  if (problem) throw new NodeError("bad_pattern", problem);
+  return matches(pattern, text, budget);
 }

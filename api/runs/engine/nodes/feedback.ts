@@ -1,15 +1,15 @@
 import { defaultHandle } from "#contracts/workflow.ts";
+import { renderTemplate } from "#workflows/templates.ts";
 import { type ExecuteNode, NodeError } from "../node_kind.ts";
-import { renderTemplate } from "../templates.ts";
 
 /** Asks a person for an answer of any form that fits `response_schema`. */
-export const executeFeedback: ExecuteNode<"feedback"> = ({ config, inputs, answer }) => {
+export const executeFeedback: ExecuteNode<"feedback"> = ({ config, inputs, answer, budget }) => {
   if (!answer) {
     return {
       is: "asking",
       question: {
         type: "feedback_request",
-        prompt: renderTemplate(config.prompt, inputs),
+        prompt: renderTemplate(config.prompt, inputs, budget),
         params: inputs,
         editable_params: [],
         ...(config.response_schema && { response_schema: config.response_schema }),

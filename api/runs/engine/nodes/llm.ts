@@ -6,10 +6,10 @@
 import type { RunUsage } from "#contracts/run_event.ts";
 import { defaultHandle, type SchemaNode } from "#contracts/workflow.ts";
 import type { HistoryItem, LanguageModel, LlmChunk, LlmRequest } from "#providers/language_model.ts";
-import { compileSchemaNode, jsonSchemaOf } from "#workflows/schema_node.ts";
+import { jsonSchemaOf, schemaProblems } from "#workflows/schema_node.ts";
+import { renderTemplate } from "#workflows/templates.ts";
 import { callHttpTool, toolSpecOf } from "../http_tool.ts";
 import { type ExecuteNode, type NodeContext, NodeError } from "../node_kind.ts";
-import { renderTemplate } from "../templates.ts";
 
 const toolStepsDefault = 3;
 type ToolCall = Extract<LlmChunk, { kind: "tool_call" }>;
@@ -25,8 +25,11 @@ export const executeLlm: ExecuteNode<"llm"> = async (node) => {
 };
 
 async function converse(node: NodeContext<"llm">, model: LanguageModel) {
-  const { config, inputs, signal } = node;
-  const rendered = config.messages.map(({ role, template }) => ({ role, text: renderTemplate(template, inputs) }));
+  const { config, inputs, budget, signal } = node;
+  const rendered = config.messages.map(({ role, template }) => ({
+    role,
+    text: renderTemplate(template, inputs, budget),
+  }));
   const history: HistoryItem[] = rendered
     .filter(({ role }) => role !== "system")
     .map(({ role, text }) => ({ role: role === "assistant" ? "agent" : "user", text }));
@@ -103,7 +106,7 @@ async function answerCall(node: NodeContext<"llm">, call: ToolCall): Promise<His
   }
 }
 
-function outputOf({ config }: NodeContext<"llm">, text: string) {
+function outputOf({ config, budget }: NodeContext<"llm">, text: string) {
   if (!config.output_schema) return { text };
   let json: unknown;
   try {
@@ -111,7 +114,7 @@ function outputOf({ config }: NodeContext<"llm">, text: string) {
   } catch (cause) {
     throw new NodeError("bad_output", "The model's reply is not JSON", { cause, retryable: true });
   }
-  const [problem] = Object.entries(compileSchemaNode(config.output_schema as SchemaNode, "output")(json));
+  const [problem] = Object.entries(schemaProblems(config.output_schema as SchemaNode, json, "output", budget));
   if (problem) throw new NodeError("bad_output", `${problem[0]}: ${problem[1]}`, { retryable: true });
   return { text, json };
 }

@@ -10,8 +10,8 @@ const concurrencyDefault = 5;
  * output nodes say. Output: `{items, errors}`, the items in their order, null for one that failed,
  * which stands in `errors` as `{index, error}` where `on_item_error` is `continue`.
  */
-export const executeMap: ExecuteNode<"map"> = ({ config, context }) => {
-  const items = resolveValue(config.items, context);
+export const executeMap: ExecuteNode<"map"> = ({ config, context, budget }) => {
+  const items = resolveValue(config.items, context, budget);
   const itemsMax = config.max_items ?? workflowLimits.mapItemsMax;
   if (!Array.isArray(items)) throw new NodeError("bad_items", "Expected items to be an array");
   if (items.length > itemsMax) {

@@ -1,4 +1,4 @@
-import { compileSchemaNode } from "#workflows/schema_node.ts";
+import { schemaProblems } from "#workflows/schema_node.ts";
 import { graphOf } from "#workflows/workflow_graph.ts";
 import { type ExecuteNode, NodeError } from "../node_kind.ts";
 
@@ -6,12 +6,12 @@ import { type ExecuteNode, NodeError } from "../node_kind.ts";
  * Walks through a version of another workflow of the project. Its input is the node's inputs, its
  * output the node's; it sees nothing else of the run that it is part of.
  */
-export const executeSubworkflow: ExecuteNode<"subworkflow"> = async ({ config, inputs, context, deps }) => {
+export const executeSubworkflow: ExecuteNode<"subworkflow"> = async ({ config, inputs, context, budget, deps }) => {
   const definition = await deps.definitionOf(config.version_id);
   if (!definition) {
     throw new NodeError("unknown_version", `The run's project has no workflow version ${config.version_id}`);
   }
-  const [problem] = definition.input ? Object.entries(compileSchemaNode(definition.input, "inputs")(inputs)) : [];
+  const [problem] = definition.input ? Object.entries(schemaProblems(definition.input, inputs, "inputs", budget)) : [];
   if (problem) throw new NodeError("bad_input", `${problem[0]}: ${problem[1]}`);
   return {
     is: "nesting",
