@@ -6,25 +6,22 @@
  *     npm test -- media gateway/calls   the files whose path contains one of these
  *     npm test -- --no-skips            a skipped test is a failure (CI)
  *     npm test -- --no-skips --may-skip REASON    but for this reason
- *     npm test -- --second-try          up to five files that failed run once more, alone, and are named
  */
 import { randomBytes } from "node:crypto";
 import { readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, relative, sep } from "node:path";
+import { dirname, join, sep } from "node:path";
 import { run } from "node:test";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { startEmbeddedPostgres } from "./embedded_postgres.ts";
 import { startTestRedis } from "./test_redis.ts";
-import { reportTests, type TestVerdict } from "./test_report.ts";
+import { reportTests } from "./test_report.ts";
 
 /** Files at a time; each is a process of its own. */
 const concurrency = 2;
 /** A file that hangs fails after this, instead of the run hanging with it: far above what any takes on a busy machine. */
 const fileMsMax = 400_000;
-/** More files than this fail for a reason, not by the load of their neighbours. */
-const secondTriesMax = 5;
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values: flags, positionals: filters } = parseArgs({
@@ -32,7 +29,6 @@ const { values: flags, positionals: filters } = parseArgs({
   options: {
     "no-skips": { type: "boolean", default: false },
     "may-skip": { type: "string", multiple: true, default: [] },
-    "second-try": { type: "boolean", default: false },
   },
 });
 const files = testFiles(filters);
@@ -51,38 +47,18 @@ const interrupted = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => interrupted.abort());
 
 try {
-  const verdict = await runFiles(files, concurrency);
+  // The files run as this process was started: with tsx.
+  const events = run({ files, concurrency, timeout: fileMsMax, signal: interrupted.signal });
+  const verdict = await reportTests(events, process.stdout, root);
   const forbidden = flags["no-skips"]
     ? verdict.skipReasons.filter((reason) => !flags["may-skip"].includes(reason))
     : [];
   if (forbidden.length > 0) console.error(`Failed: nothing may be skipped here because of: ${forbidden.join("; ")}`);
-  const passed = verdict.passed || (flags["second-try"] && (await passAlone(verdict)));
-  process.exitCode = passed && forbidden.length === 0 && !interrupted.signal.aborted ? 0 : 1;
+  process.exitCode = verdict.passed && forbidden.length === 0 && !interrupted.signal.aborted ? 0 : 1;
 } finally {
   await redis?.stop();
   await database.stop();
   rmSync(dataDir, { recursive: true, force: true });
-}
-
-/** The files run as this process was started: with tsx. */
-function runFiles(files: string[], concurrency: number): Promise<TestVerdict> {
-  const events = run({ files, concurrency, timeout: fileMsMax, signal: interrupted.signal });
-  return reportTests(events, process.stdout, root);
-}
-
-/**
- * Whether the few files that failed pass when nothing runs beside them: tests of real sound and real
- * clocks share two cores with their neighbours. What fails alone has failed, and what passes is named.
- */
-async function passAlone({ isWhole, failedFiles }: TestVerdict): Promise<boolean> {
-  if (!isWhole || failedFiles.length === 0 || failedFiles.length > secondTriesMax || interrupted.signal.aborted) {
-    return false;
-  }
-  const names = failedFiles.map((file) => relative(root, file)).join(", ");
-  console.error(`\nFailed beside others, and now alone: ${names}\n`);
-  const { passed } = await runFiles(failedFiles, 1);
-  if (passed) console.error(`\nUnsteady: failed beside others, passed alone: ${names}`);
-  return passed;
 }
 
 function testFiles(filters: readonly string[]): string[] {

@@ -49,26 +49,41 @@ export class BeatList {
   }
 }
 
-/** The thread's beat on real time. It keeps to a grid, so that a late beat does not delay those after it. */
-export function createScheduler(): RealScheduler {
+/** What a beat is driven by: the thread's own clock and timers, or a test's. */
+export interface BeatClock {
+  nowMs(): number;
+  /** Calls `run` once, `delayMs` from now, unless the returned function is called before. */
+  wakeIn(delayMs: number, run: () => void): () => void;
+}
+
+const threadClock: BeatClock = {
+  nowMs,
+  wakeIn(delayMs, run) {
+    const timer = setTimeout(run, delayMs);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** The thread's beat. It keeps to a grid, so that a late beat does not delay those after it. */
+export function createScheduler({ nowMs, wakeIn }: BeatClock = threadClock): RealScheduler {
   const list = new BeatList();
-  let timer: NodeJS.Timeout | undefined;
+  let stopTimer: (() => void) | undefined;
   let nextMs = 0;
 
   const arm = () => {
-    if (timer || list.isEmpty) return;
+    if (stopTimer || list.isEmpty) return;
     nextMs = nowMs() + beatMs;
-    timer = setTimeout(beat, beatMs);
+    stopTimer = wakeIn(beatMs, beat);
   };
   const beat = () => {
-    timer = undefined;
+    stopTimer = undefined;
     const now = nowMs();
     list.beat(now);
-    if (list.isEmpty) return;
+    if (stopTimer || list.isEmpty) return;
     nextMs += beatMs;
     // After a stall the missed beats are skipped: pacing catches up by time, not by count.
     if (nextMs <= now) nextMs = now + beatMs - ((now - nextMs) % beatMs);
-    timer = setTimeout(beat, Math.max(0, nextMs - nowMs()));
+    stopTimer = wakeIn(Math.max(0, nextMs - nowMs()), beat);
   };
 
   return {
@@ -84,8 +99,8 @@ export function createScheduler(): RealScheduler {
       return cancel;
     },
     close() {
-      clearTimeout(timer);
-      timer = undefined;
+      stopTimer?.();
+      stopTimer = undefined;
     },
   };
 }
