@@ -84,11 +84,7 @@ export function createAdmission(deps: AdmissionDeps): Admission {
       if ("code" in opened) return opened;
       call = beginCall(opened, slot, deps);
       if (!call) return { code: "unavailable" };
-      if (!connect(call, upgrade, subprotocol.chosen)) {
-        call.end("client_hangup");
-        return undefined;
-      }
-      metrics.admitted(deps.nowMs() - startedAtMs);
+      if (await connect(call, upgrade, subprotocol.chosen)) metrics.admitted(deps.nowMs() - startedAtMs);
       return undefined;
     } finally {
       // From here on the call gives it back.
@@ -119,17 +115,19 @@ export function createAdmission(deps: AdmissionDeps): Admission {
     }
   }
 
-  function connect(call: Call, upgrade: UpgradeRequest, subprotocol: string): boolean {
-    const events = call.socketEvents();
-    const socket = upgrade.accept(events, subprotocol);
-    if (!socket) return false;
-    events.socket = socket;
-    call.start(socket);
+  /** Whether the caller is there. A call without one is over. */
+  async function connect(call: Call, upgrade: UpgradeRequest, subprotocol: string): Promise<boolean> {
+    const link = call.newLink();
+    try {
+      link.socket = await upgrade.accept(link.events, subprotocol);
+    } finally {
+      call.start(link);
+    }
     registry.tellDeadline(call);
-    return true;
+    return link.socket !== undefined && !link.isDead;
   }
 
-  function resume(upgrade: UpgradeRequest, callId: string, token: string): Refusal | undefined {
+  async function resume(upgrade: UpgradeRequest, callId: string, token: string): Promise<Refusal | undefined> {
     const lastSeq = lastSeqOf(upgrade.head.query);
     if (lastSeq === undefined) return { code: "bad_request" };
     const subprotocol = subprotocolFor(upgrade.head.headers["sec-websocket-protocol"]);
@@ -139,11 +137,14 @@ export function createAdmission(deps: AdmissionDeps): Admission {
     const taken = call?.takeResumeToken(token) ?? registry.endedToken(callId)?.peek(token) ?? "unknown";
     if (taken === "gone") return { code: "gone" };
     if (!call || taken === "unknown") return { code: "not_found" };
-    const events = call.socketEvents();
-    const socket = upgrade.accept(events, subprotocol.chosen);
-    if (!socket) return undefined;
-    events.socket = socket;
-    call.resumeOn(socket, lastSeq);
+    const link = call.newLink();
+    try {
+      link.socket = await upgrade.accept(link.events, subprotocol.chosen);
+    } finally {
+      if (!link.socket || link.isDead) call.giveBackResumeToken(token);
+    }
+    if (!link.socket || link.isDead) return undefined;
+    call.resumeOn(link, lastSeq);
     metrics.resumed();
     return undefined;
   }
@@ -154,7 +155,7 @@ export function createAdmission(deps: AdmissionDeps): Admission {
     try {
       const refusal =
         path.kind === "resume"
-          ? resume(upgrade, path.callId, path.token)
+          ? await resume(upgrade, path.callId, path.token)
           : await admit(upgrade, path.callId, path.secret);
       if (refusal) refuse(upgrade, refusal);
     } catch (error) {

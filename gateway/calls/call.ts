@@ -42,6 +42,14 @@ export interface CallDeps {
   onEnded(call: Call, end: CallEnd): void;
 }
 
+/** A new socket of a call: what it reports to, and itself once it is there. */
+export interface CallLink {
+  readonly events: SocketEvents;
+  socket?: TransportSocket | undefined;
+  /** It ended before the call knew it. */
+  isDead: boolean;
+}
+
 /** How long a session may take to end before the call ends without it. */
 const endingMsMax = 5000;
 
@@ -127,10 +135,10 @@ export class Call {
     return this.outbound.isBacklogged || this.input.isWaiting || this.reportedUnsentMs > 0;
   }
 
-  /** What a new socket of this call reports to. To be followed by `start` or `resumeOn`. */
-  socketEvents(): SocketEvents & { socket?: TransportSocket } {
-    const isCurrent = () => events.socket !== undefined && events.socket === this.socket;
-    const events: SocketEvents & { socket?: TransportSocket } = {
+  /** What a new socket of this call reports to. To be followed by `start` or `resumeOn` with the same link. */
+  newLink(): CallLink {
+    const isCurrent = () => link.socket !== undefined && link.socket === this.socket;
+    const events: SocketEvents = {
       onText: (text) => {
         if (isCurrent() && !this.isOver) this.input.text(this.deps.nowMs(), text);
       },
@@ -147,14 +155,24 @@ export class Call {
         if (isCurrent()) this.tick(this.deps.nowMs());
       },
       onEnd: (end) => {
+        link.isDead = true;
         if (isCurrent()) this.linkEnded(end);
       },
     };
-    return events;
+    const link: CallLink = { events, isDead: false };
+    return link;
   }
 
-  /** The first socket is there: `call_started`, then what the session has said meanwhile. */
-  start(socket: TransportSocket): void {
+  /**
+   * The first socket is there: `call_started`, then what the session has said meanwhile. A client that is
+   * gone by now has no token to come back with: that call is over.
+   */
+  start(link: CallLink): void {
+    const { socket } = link;
+    if (!socket || link.isDead) {
+      this.hangUp();
+      return;
+    }
     const nowMs = this.deps.nowMs();
     if (this.state === "ended") {
       socket.close(closeCodes.internal.code, "internal");
@@ -173,14 +191,24 @@ export class Call {
     return this.isOver || this.isDraining ? this.resumeToken.peek(token) : this.resumeToken.take(token);
   }
 
+  /** For a client that went away before it could come back: it may try again with the same token. */
+  giveBackResumeToken(token: string): void {
+    this.resumeToken.giveBack(token);
+  }
+
   /** A client is back: replay, a `call_started` with the next token, then the talk goes on. */
-  resumeOn(socket: TransportSocket, lastSeq: number): void {
+  resumeOn({ socket, isDead }: CallLink, lastSeq: number): void {
+    if (!socket || isDead) return;
+    if (this.state === "ended") {
+      socket.close(closeCodes.internal.code, "internal");
+      return;
+    }
     const nowMs = this.deps.nowMs();
     const wasLost = this.state === "lost";
     const old = this.socket;
     this.socket = undefined;
     old?.close(closeCodes.superseded.code, "superseded");
-    this.state = "live";
+    if (wasLost) this.state = "live";
     this.connect(socket, nowMs);
     socket.batch(() => {
       const missed = this.outbound.replay(lastSeq);
@@ -286,7 +314,12 @@ export class Call {
       this.end("error", { errorCode: end.violation });
       return;
     }
-    // A close frame is a hang-up, whatever its code: the slot is free at once.
+    // A close frame is a hang-up, whatever its code.
+    this.hangUp();
+  }
+
+  /** The client wants no more: the slot is free at once. */
+  private hangUp(): void {
     this.slot.release();
     this.end("client_hangup");
   }
@@ -332,9 +365,7 @@ export class Call {
         this.outbound.sendNow(this.deps.nowMs(), timestamp === undefined ? pong : { ...pong, timestamp });
       },
       hangUp: (message) => {
-        if (message.message) return;
-        this.slot.release();
-        this.end("client_hangup");
+        if (!message.message) this.hangUp();
       },
       pacing: (event, bufferedMs) => this.paced(event, bufferedMs),
     };

@@ -31,6 +31,11 @@ export class ResumeToken {
     return "taken";
   }
 
+  /** Undoes `take`, unless a newer one was given out meanwhile. */
+  giveBack(token: string): void {
+    this.current ??= sha256(token).toString("hex");
+  }
+
   peek(token: string): "gone" | "unknown" {
     return this.issued.has(sha256(token).toString("hex")) ? "gone" : "unknown";
   }

@@ -215,6 +215,59 @@ describe("the agent's seat in a room", () => {
     assert.ok(seat.hasLeft);
   });
 
+  describe("whose caller's link breaks while the call is being opened", () => {
+    /** Waits in the middle of opening, until `open`. */
+    async function opening() {
+      const asked = await seated();
+      let open = () => {};
+      const held = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      let asks = 0;
+      api().onOpen = () => {
+        asks += 1;
+        return held;
+      };
+      asked.seat.came();
+      await eventually(() => asks === 1, "the api is asked");
+      return { ...asked, open };
+    }
+
+    for (const how of ["interrupted", "left"] as const) {
+      it(`holds the call until they are back, ${how}`, async () => {
+        const { seat, callId, open } = await opening();
+        if (how === "left") seat.left(false);
+        else seat.report({ kind: "interrupted", seat: 1 });
+        open();
+        await eventually(() => house.media.sessions.has(callId), "the call begins");
+        const session = house.media.of(callId);
+        await eventually(() => session.pauses === 1, "it is held");
+        assert.equal(slots(), 1);
+        if (how === "left") seat.came("PA_2");
+        else seat.report({ kind: "restored", seat: 1 });
+        assert.equal(session.resumes, 1);
+      });
+    }
+
+    it("goes on as if nothing had been when they are back before", async () => {
+      const { seat, callId, open } = await opening();
+      seat.left(true);
+      seat.came("PA_2");
+      open();
+      await eventually(() => seat.types().includes("call_started"), "the call begins");
+      assert.equal(house.media.of(callId).pauses, 0);
+      assert.equal(slots(), 1);
+    });
+
+    it("is over when they hung up", async () => {
+      const { seat, callId, open } = await opening();
+      seat.left(true);
+      open();
+      assert.equal((await api().closeOf(callId)).end.reason, "client_hangup");
+      assert.equal(slots(), 0);
+    });
+  });
+
   it("waits half a minute for a caller whose link broke, and goes on where it was", async () => {
     const { seat, callId, session } = await calling();
     const seq = seat.said.at(-1)?.seq ?? 0;

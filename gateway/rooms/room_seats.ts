@@ -13,10 +13,11 @@ import type { Bus } from "#bus/bus.ts";
 import { RoomNews, roomLimits, type SeatReply, SeatRequest } from "#contracts/room_call.ts";
 import type { CallsApi } from "../api_client.ts";
 import { type BeginCallDeps, beginCall } from "../calls/begin_call.ts";
-import type { Call } from "../calls/call.ts";
+import type { Call, CallLink } from "../calls/call.ts";
 import type { CallSlots, Slot } from "../calls/call_slots.ts";
 import type { Clock } from "../calls/clock.ts";
 import type { GatewayMetrics } from "../metrics.ts";
+import type { SocketEnd } from "../transport/transport.ts";
 import { RoomLink } from "./room_link.ts";
 import type { Seat, SeatPool, SeatReport } from "./seat_pool.ts";
 
@@ -150,6 +151,8 @@ class RoomSeat {
   /** A webhook says that this visit is over, and not why: the room itself may tell more. */
   #toldLeft: { participantSid: string; atMs: number } | undefined;
   #early: string[] = [];
+  /** How the caller's link ended while the call was being opened, unless they are back. */
+  #earlyEnd: SocketEnd | undefined;
   #sentBytes = 0;
   #seqWhenLost = 0;
 
@@ -243,7 +246,7 @@ class RoomSeat {
   #callerCame(participantSid: string): void {
     this.#callerSid = participantSid;
     if (this.#state === "waiting") void this.#open();
-    else if (this.#call) this.#callerBack();
+    else this.#callerBack();
   }
 
   /** Opens the call, once, and begins it as any other. */
@@ -272,12 +275,12 @@ class RoomSeat {
     this.#call = call;
     this.#state = "calling";
     this.#listener.called();
-    const link = this.#newLink(call);
-    call.start(link);
+    const { callLink, roomLink } = this.#newLink(call);
+    call.start(callLink);
     registry.tellDeadline(call);
     metrics.admitted(clock.nowMs() - startedAtMs);
-    for (const text of this.#early.splice(0)) link.heardText(text);
-    if (this.#callerSid === undefined) link.ended({ kind: "closed", code: 1000, reason: "" });
+    for (const text of this.#early.splice(0)) roomLink.heardText(text);
+    if (this.#earlyEnd) this.#endLink(this.#earlyEnd);
   }
 
   /** What a refused upgrade is to a WebSocket: the caller is told, and the agent goes. */
@@ -287,44 +290,46 @@ class RoomSeat {
     this.leave();
   }
 
-  #newLink(call: Call): RoomLink {
-    const events = call.socketEvents();
-    const link: RoomLink = new RoomLink(this.#seat, events, {
+  #newLink(call: Call): { callLink: CallLink; roomLink: RoomLink } {
+    const callLink = call.newLink();
+    const roomLink: RoomLink = new RoomLink(this.#seat, callLink.events, {
       sentBytes: this.#sentBytes,
       onClosed: () => {
-        this.#sentBytes = link.sentBytes;
+        this.#sentBytes = roomLink.sentBytes;
         // An older link that a newer one has replaced changes nothing.
-        if (this.#link === link) this.leave();
+        if (this.#link === roomLink) this.leave();
       },
     });
-    events.socket = link;
-    this.#link = link;
-    return link;
+    callLink.socket = roomLink;
+    this.#link = roomLink;
+    return { callLink, roomLink };
   }
 
   /** Back in the room, or the room is back: the call goes on, from the very next message. */
   #callerBack(): void {
+    this.#earlyEnd = undefined;
     const call = this.#call;
     if (!call || call.isOver) return;
     const seq = this.#link ? call.seq : this.#seqWhenLost;
     const old = this.#link;
     if (old) this.#sentBytes = old.sentBytes;
-    call.resumeOn(this.#newLink(call), seq);
+    call.resumeOn(this.#newLink(call).callLink, seq);
   }
 
   #callerLeft(hungUp: boolean): void {
     this.#callerSid = undefined;
     if (!hungUp) this.#linkLost();
-    else if (this.#link) this.#endLink({ kind: "closed", code: 1000, reason: "" });
     // The link was lost before, and now it is known why.
-    else this.#call?.end("client_hangup");
+    else if (this.#call && !this.#link) this.#call.end("client_hangup");
+    else this.#endLink({ kind: "closed", code: 1000, reason: "" });
   }
 
   #linkLost(): void {
     this.#endLink({ kind: "lost" });
   }
 
-  #endLink(end: Parameters<RoomLink["ended"]>[0]): void {
+  #endLink(end: SocketEnd): void {
+    if (this.#state === "opening") this.#earlyEnd = end;
     const link = this.#link;
     if (!link || !this.#call) return;
     this.#link = undefined;

@@ -31,7 +31,10 @@ export type ResponseHeaders = readonly (readonly [name: string, value: string])[
 
 /** Answers one request, once. After the peer is gone every call is ignored. */
 export interface HttpResponse {
-  /** The whole answer. A request body that was not read to its end closes the connection. */
+  /**
+   * The whole answer. A request body that was not read to its end closes the connection, at the latest
+   * some seconds later. A 204 and a 304 have no `content-length`.
+   */
   send(status: number, headers: ResponseHeaders, body?: Uint8Array | string): void;
   /** An answer in pieces. A `content-length` among the headers is left out: the body is chunked. */
   stream(status: number, headers: ResponseHeaders): ResponseStream;
@@ -53,10 +56,10 @@ export interface UpgradeRequest {
   /** Refuses with a normal HTTP answer. */
   refuse(status: number, headers: ResponseHeaders, body: string): void;
   /**
-   * Answers 101 and hands over the socket, or undefined when the peer is gone.
-   * `events.onOpen` has not run when this returns undefined, and has when it returns a socket.
+   * Answers 101 and hands over the socket, or undefined when the peer is gone. Nothing is heard of the
+   * socket before, but its end may be.
    */
-  accept(events: SocketEvents, subprotocol?: string): TransportSocket | undefined;
+  accept(events: SocketEvents, subprotocol?: string): Promise<TransportSocket | undefined>;
 }
 
 /** Why a socket is gone. */
@@ -131,6 +134,25 @@ export class RequestAbortedError extends Error {
     super("The peer closed the connection before its request was complete");
     this.name = "RequestAbortedError";
   }
+}
+
+/** Whether an answer ends with its head (RFC 9110, section 6.4.1). Pure. */
+export function isBodyless(method: string, status: number): boolean {
+  return method === "HEAD" || status === 204 || status === 304;
+}
+
+/**
+ * The `content-length` of an answer that ends with its head: for HEAD the body's that is left out, where it is
+ * known. With 204 it is forbidden (RFC 9110, section 8.6), and with 304 clients miss the body (undici 7). Pure.
+ */
+export function lengthOfNoBody(
+  status: number,
+  headers: ResponseHeaders,
+  bytes: number | undefined,
+): number | undefined {
+  if (status === 204 || status === 304) return undefined;
+  const announced = headers.find(([name]) => name.toLowerCase() === "content-length")?.[1];
+  return announced === undefined ? bytes : Number(announced);
 }
 
 /** Reason phrases are decoration in HTTP/1.1, but uWebSockets.js wants them spelled out. */

@@ -45,9 +45,10 @@ for (const { transport: choice, skip } of transports) {
         },
       };
     };
-    const accept = (upgrade: UpgradeRequest) => {
-      const socket = upgrade.accept(socketEvents());
-      if (socket) server.socket = socket;
+    const accept = async (upgrade: UpgradeRequest) => {
+      const own = server;
+      const socket = await upgrade.accept(socketEvents());
+      if (socket) own.socket = socket;
     };
 
     before(async () => {
@@ -285,8 +286,32 @@ for (const { transport: choice, skip } of transports) {
       await eventually(() => pending !== undefined, "the upgrade is asked for");
       client.destroy();
       await eventually(() => pending?.head.signal.aborted === true, "the signal is aborted");
-      assert.equal(pending?.accept(socketEvents()), undefined);
+      assert.equal(await pending?.accept(socketEvents()), undefined);
       pending?.refuse(503, [], "");
+    });
+
+    it("accepts one upgrade from within the callback of another", async () => {
+      const ends: (typeof server)[] = [];
+      const acceptApart = (upgrade: UpgradeRequest) => {
+        server = { events: [], frames: 0 };
+        ends.push(server);
+        return accept(upgrade);
+      };
+      let first: UpgradeRequest | undefined;
+      onUpgrade = async (upgrade) => {
+        if (!first) {
+          first = upgrade;
+          return;
+        }
+        const firstAccepted = acceptApart(first);
+        await new Promise((resolve) => setImmediate(resolve));
+        await Promise.all([firstAccepted, acceptApart(upgrade)]);
+      };
+      const clients = await Promise.all([openClient("/one"), openClient("/two")]);
+      for (const { ws } of clients) ws.send("hello");
+      await eventually(() => ends.every(({ events }) => events.length === 1), "both are heard");
+      for (const { ws } of clients) ws.terminate();
+      await eventually(() => ends.every(({ end }) => end !== undefined), "both ends are seen");
     });
 
     it("refuses what is no version 13 upgrade without asking", async () => {
@@ -307,7 +332,7 @@ for (const { transport: choice, skip } of transports) {
     });
 
     it("chooses the subprotocol that the handler names", async () => {
-      onUpgrade = (upgrade) => void upgrade.accept(socketEvents(), "voice.v1");
+      onUpgrade = async (upgrade) => void (await upgrade.accept(socketEvents(), "voice.v1"));
       const ws = new WebSocket(`ws://127.0.0.1:${port}/`, ["a", "voice.v1"]);
       await new Promise((resolve) => ws.once("open", resolve));
       assert.equal(ws.protocol, "voice.v1");
@@ -349,7 +374,7 @@ for (const { transport: choice, skip } of transports) {
       await eventually(() => pending !== undefined, "the upgrade is asked for");
       if (choice === "ws") client.write(Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x68, 0x69]));
       await new Promise((resolve) => setImmediate(resolve));
-      if (pending) accept(pending);
+      if (pending) await accept(pending);
       if (choice === "uws") client.write(Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x68, 0x69]));
       await eventually(() => server.events[0] === "hi", "the early message");
       client.destroy();

@@ -1,5 +1,5 @@
 /**
- * The transport on uWebSockets.js, the only file that imports it.
+ * The transport on uWebSockets.js, with `foreign_cork.ts` all that imports it.
  *
  * What it cannot do: a text message that is not UTF-8, and one beyond `oversizeFactor` times the
  * bound, are cut by the library itself (the peer sees 1006, we see a `violation`). A close frame
@@ -7,8 +7,12 @@
  */
 import uWS from "uWebSockets.js";
 import { BodyQueue } from "./body_queue.ts";
+import { type ForeignCork, openForeignCork } from "./foreign_cork.ts";
+import { isFramedOnce, isPlainUpgrade } from "./request_framing.ts";
 import {
   type HttpResponse,
+  isBodyless,
+  lengthOfNoBody,
   oversizeFactor,
   type RequestHead,
   type ResponseHeaders,
@@ -44,6 +48,7 @@ const exclusivePort = 1;
 export function createUwsTransport(handlers: TransportHandlers, options: TransportOptions): Transport {
   const app = uWS.App();
   const decoder = new TextDecoder();
+  let cork: ForeignCork | undefined;
 
   app.ws<Connection>("/*", {
     compression: uWS.DISABLED,
@@ -55,22 +60,24 @@ export function createUwsTransport(handlers: TransportHandlers, options: Transpo
     upgrade(res, req, context) {
       const abort = new AbortController();
       let answered = false;
-      res.onAborted(() => {
-        answered = true;
-        abort.abort();
-      });
+      res.onAborted(() => abort.abort());
       const head = headOf(req, res, abort.signal);
       const key = req.getHeader("sec-websocket-key");
+      const connection = req.getHeader("connection");
       const extensions = req.getHeader("sec-websocket-extensions");
 
       const refuse = (status: number, headers: ResponseHeaders, body: string) => {
-        if (answered) return;
+        if (answered || abort.signal.aborted) return;
         answered = true;
         res.cork(() => {
           writeHead(res, status, headers);
           res.end(body);
         });
       };
+      // What has five letters the library takes for "close", and then it does not survive the upgrade.
+      if (connection.length === 5 || !isFramedOnce(head.headers) || !isPlainUpgrade(head.headers)) {
+        return refuseAndClose(res, abort.signal);
+      }
       if (req.getHeader("sec-websocket-version") !== "13") {
         return refuse(426, [["sec-websocket-version", "13"]], "");
       }
@@ -79,11 +86,15 @@ export function createUwsTransport(handlers: TransportHandlers, options: Transpo
           handlers.onUpgrade({
             head,
             refuse,
-            accept(events, subprotocol = "") {
+            async accept(events, subprotocol = "") {
               if (answered) return undefined;
               answered = true;
+              // Inside of another connection's callback the library would take the new socket for that one's.
+              await new Promise((resolve) => setImmediate(resolve));
+              if (abort.signal.aborted) return undefined;
               const link: Connection["link"] = { events };
-              res.cork(() => res.upgrade<Connection>({ link }, key, subprotocol, extensions, context));
+              const upgrade = () => res.upgrade<Connection>({ link }, key, subprotocol, extensions, context);
+              if (cork) cork.under(upgrade);
               return link.socket;
             },
           }),
@@ -116,6 +127,10 @@ export function createUwsTransport(handlers: TransportHandlers, options: Transpo
     const abort = new AbortController();
     let gone = false;
     const head = headOf(req, res, abort.signal);
+    if (!isFramedOnce(head.headers)) {
+      res.onAborted(() => abort.abort());
+      return refuseAndClose(res, abort.signal);
+    }
     const flow = {
       pause: () => !gone && res.pause(),
       resume: () => !gone && res.resume(),
@@ -146,8 +161,9 @@ export function createUwsTransport(handlers: TransportHandlers, options: Transpo
 
   return {
     name: "uws",
-    listen(host, port) {
-      return new Promise((resolve, reject) => {
+    async listen(host, port) {
+      cork = await openForeignCork();
+      return await new Promise((resolve, reject) => {
         // The typings lack this overload: (host, port, options, callback).
         const listen = app.listen as unknown as (
           host: string,
@@ -163,6 +179,7 @@ export function createUwsTransport(handlers: TransportHandlers, options: Transpo
     },
     async close() {
       app.close();
+      cork?.close();
     },
   };
 }
@@ -192,6 +209,17 @@ function run(handler: () => void | Promise<void>, onError: () => void): void {
   } catch {
     onError();
   }
+}
+
+/** Not within the request's own callback: the library would go on with what follows, as if the connection stayed. */
+function refuseAndClose(res: uWS.HttpResponse, signal: AbortSignal): void {
+  setImmediate(() => {
+    if (signal.aborted) return;
+    res.cork(() => {
+      writeHead(res, 400, []);
+      res.end("", true);
+    });
+  });
 }
 
 function headOf(req: uWS.HttpRequest, res: uWS.HttpResponse, signal: AbortSignal): RequestHead {
@@ -249,12 +277,26 @@ class UwsResponse implements HttpResponse {
   }
 
   send(status: number, headers: ResponseHeaders, body: Uint8Array | string = ""): void {
-    this.answer((close) => {
+    const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
+    if (isBodyless(this.head.method, status)) this.sendHead(status, headers, bytes);
+    else {
+      this.answer((close) => {
+        writeHead(this.res, status, headers);
+        this.res.end(body, close);
+      });
+    }
+  }
+
+  /** @param bytes of the body that an answer to HEAD leaves out, where they are known */
+  private sendHead(status: number, headers: ResponseHeaders, bytes?: number): void {
+    const length = lengthOfNoBody(status, headers, bytes);
+    this.answer(() => {
       writeHead(this.res, status, headers);
-      const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
-      if (this.head.method === "HEAD") this.res.endWithoutBody(announcedLength(headers) ?? bytes, close);
-      else if (status === 204 || status === 304) this.res.endWithoutBody(undefined, close);
-      else this.res.end(body, close);
+      if (length !== undefined) this.res.writeHeader("Content-Length", String(length));
+      // Without arguments: of any first one, `undefined` too, the library makes a length, and then it holds the
+      // answer for unfinished and cuts the connection at the next request. So it cannot be told to close here;
+      // what is left of a request's body it drops, and its idle timeout ends a connection that sends no more.
+      this.res.endWithoutBody();
     });
   }
 
@@ -274,7 +316,7 @@ class UwsResponse implements HttpResponse {
 
   stream(status: number, headers: ResponseHeaders): ResponseStream {
     const { res, exchange, head } = this;
-    const bodyless = head.method === "HEAD" || status === 204 || status === 304;
+    const bodyless = isBodyless(head.method, status);
     if (!exchange.isGone() && !bodyless) res.cork(() => writeHead(res, status, headers));
     return {
       write(chunk) {
@@ -298,7 +340,7 @@ class UwsResponse implements HttpResponse {
         });
       },
       end: () => {
-        if (bodyless) this.send(status, headers);
+        if (bodyless) this.sendHead(status, headers);
         else this.answer((close) => res.end(undefined, close));
       },
       destroy() {
@@ -308,11 +350,6 @@ class UwsResponse implements HttpResponse {
       },
     };
   }
-}
-
-function announcedLength(headers: ResponseHeaders): number | undefined {
-  const value = headers.find(([name]) => name.toLowerCase() === "content-length")?.[1];
-  return value === undefined ? undefined : Number(value);
 }
 
 class UwsSocket implements TransportSocket {

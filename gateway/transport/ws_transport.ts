@@ -4,8 +4,11 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { BodyQueue } from "./body_queue.ts";
+import { isFramedOnce, isPlainUpgrade } from "./request_framing.ts";
 import {
   type HttpResponse,
+  isBodyless,
+  lengthOfNoBody,
   oversizeFactor,
   type RequestHead,
   type ResponseHeaders,
@@ -32,6 +35,7 @@ export function createWsTransport(handlers: TransportHandlers, options: Transpor
     handleProtocols: () => subprotocolOfUpgrade || false,
   });
   const upgrading = new Set<Duplex>();
+  const refused = new WeakSet<Duplex>();
 
   const server = createServer((req, res) => {
     const abort = new AbortController();
@@ -48,15 +52,21 @@ export function createWsTransport(handlers: TransportHandlers, options: Transpor
       body.abort();
     });
     const response = new NodeResponse(req, res, body);
+    const head = headOf(req, abort.signal);
+    if (refused.has(req.socket)) return;
+    if (!isFramedOnce(head.headers)) {
+      // What came with it is parsed already.
+      refused.add(req.socket);
+      res.shouldKeepAlive = false;
+      return response.send(400, []);
+    }
     run(
-      () => handlers.onRequest({ ...headOf(req, abort.signal), hasBody, body: () => body }, response),
+      () => handlers.onRequest({ ...head, hasBody, body: () => body }, response),
       () => response.send(500, []),
     );
   });
 
   server.on("upgrade", (req: IncomingMessage, socket: Socket, early: Buffer) => {
-    if ((req.headers.upgrade ?? "").toLowerCase() !== "websocket")
-      return socket.end("HTTP/1.1 400 Bad Request\r\n\r\n");
     const abort = new AbortController();
     const waiting = [early];
     let answered = false;
@@ -90,24 +100,27 @@ export function createWsTransport(handlers: TransportHandlers, options: Transpor
       const length = `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n`;
       socket.end(`HTTP/1.1 ${statusLine(status)}\r\n${lines}${length}\r\n${body}`);
     };
+    const head = headOf(req, abort.signal);
+    if (!isFramedOnce(head.headers) || !isPlainUpgrade(head.headers)) return refuse(400, [], "");
     if (req.headers["sec-websocket-version"] !== "13") return refuse(426, [["sec-websocket-version", "13"]], "");
     if (!/^[+/0-9A-Za-z]{22}==$/.test(req.headers["sec-websocket-key"] ?? "")) return refuse(400, [], "");
 
     run(
       () =>
         handlers.onUpgrade({
-          head: headOf(req, abort.signal),
+          head,
           refuse,
-          accept(events, subprotocol = "") {
+          async accept(events, subprotocol = "") {
             if (answered) return undefined;
             settle();
+            // Until the caller has its socket.
             socket.pause();
+            setImmediate(() => socket.resume());
             let accepted: TransportSocket | undefined;
             subprotocolOfUpgrade = subprotocol;
             sockets.handleUpgrade(req, socket, Buffer.concat(waiting), (ws) => {
               accepted = attach(ws, socket, events, options.messageBytesMax);
             });
-            socket.resume();
             return accepted;
           },
         }),
@@ -242,18 +255,18 @@ class NodeResponse implements HttpResponse {
   send(status: number, headers: ResponseHeaders, body: Uint8Array | string = ""): void {
     const { res, req } = this;
     if (res.destroyed || res.writableEnded || res.headersSent) return;
-    this.head(status, headers);
     const bytes = typeof body === "string" ? Buffer.from(body) : body;
-    if (req.method === "HEAD") res.setHeader("content-length", contentLengthOf(headers) ?? String(bytes.byteLength));
-    else if (status !== 204 && status !== 304) res.setHeader("content-length", String(bytes.byteLength));
-    res.end(req.method === "HEAD" || status === 204 || status === 304 ? undefined : bytes);
+    const bodyless = isBodyless(req.method ?? "", status);
+    this.head(status, headers, bodyless ? lengthOfNoBody(status, headers, bytes.byteLength) : bytes.byteLength);
+    res.end(bodyless ? undefined : bytes);
   }
 
   stream(status: number, headers: ResponseHeaders): ResponseStream {
-    const { res } = this;
+    const { res, req } = this;
     const open = () => !res.destroyed && !res.writableEnded;
     if (open() && !res.headersSent) {
-      this.head(status, headers);
+      const bodyless = isBodyless(req.method ?? "", status);
+      this.head(status, headers, bodyless ? lengthOfNoBody(status, headers, undefined) : undefined);
       res.flushHeaders();
     }
     return {
@@ -266,9 +279,10 @@ class NodeResponse implements HttpResponse {
     };
   }
 
-  private head(status: number, headers: ResponseHeaders): void {
+  private head(status: number, headers: ResponseHeaders, length: number | undefined): void {
     const { res } = this;
     res.statusCode = status;
+    if (length !== undefined) res.setHeader("content-length", String(length));
     for (const [name, value] of headers) {
       if (!["content-length", "transfer-encoding", "connection", "date"].includes(name.toLowerCase())) {
         res.appendHeader(name, value);
@@ -276,8 +290,4 @@ class NodeResponse implements HttpResponse {
     }
     if (!this.requestBody.isComplete) res.setHeader("connection", "close");
   }
-}
-
-function contentLengthOf(headers: ResponseHeaders): string | undefined {
-  return headers.find(([name]) => name.toLowerCase() === "content-length")?.[1];
 }
