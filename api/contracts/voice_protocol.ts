@@ -26,6 +26,8 @@ export const voiceLimits = {
   /** A link without any frame for this long is lost. */
   deadLinkS: 60,
   resumeWindowS: 30,
+  /** Of the window: from then on a lost call gives its slot to a newcomer who would find none. */
+  lostSlotKeptS: 5,
   replayMessagesMax: 256,
   usageIntervalS: 60,
 } as const;

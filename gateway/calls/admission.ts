@@ -4,6 +4,7 @@
  *     parse → 404 not_found · 410 expired | consumed · 400 bad_subprotocol · 403 forbidden_origin
  *       → slot, else 503 capacity (the reservation untouched)
  *       → reservation taken on the bus, else the slot back and 410
+ *       → in a full house the slot of a call whose link is lost, else 503 (and the reservation back)
  *       → opened at the api, else the slot back: 503 (and the reservation back), 404 or 410
  *       → 101
  *
@@ -21,6 +22,7 @@ import type { Call } from "./call.ts";
 import type { CallSlots } from "./call_slots.ts";
 import { isOriginAllowed, lastSeqOf, parseCallPath, subprotocolFor } from "./call_url.ts";
 import { findReservation, preflightState, refusalFor } from "./reservation_lookup.ts";
+import { hasSlot, takeSlot } from "./take_slot.ts";
 
 export interface AdmissionDeps extends BeginCallDeps {
   gatewayId: string;
@@ -76,11 +78,19 @@ export function createAdmission(deps: AdmissionDeps): Admission {
     if (!isOriginAllowed(head.headers.origin, known.reservation.allowed_origins)) return { code: "forbidden_origin" };
     if (head.signal.aborted) return undefined;
 
-    const slot = deps.isDraining() ? undefined : slots.take();
-    if (!slot) return { code: "capacity" };
+    if (!hasSlot(deps, deps.nowMs())) return { code: "capacity" };
+    let slot = slots.take();
     let call: Call | undefined;
     try {
-      const opened = await takeAndOpen(callId, head.signal);
+      const untaken = await takeReservation(callId, head.signal);
+      if (untaken) return untaken;
+      // Only now, so that nobody loses their call to one who is refused.
+      slot ??= takeSlot(deps, deps.nowMs());
+      if (!slot) {
+        await bus.restoreReservation(callId);
+        return { code: "capacity" };
+      }
+      const opened = await open(callId, head.signal);
       if ("code" in opened) return opened;
       call = beginCall(opened, slot, deps);
       if (!call) return { code: "unavailable" };
@@ -88,20 +98,22 @@ export function createAdmission(deps: AdmissionDeps): Admission {
       return undefined;
     } finally {
       // From here on the call gives it back.
-      if (!call) slot.release();
+      if (!call) slot?.release();
     }
   }
 
-  /** Takes the reservation and opens the call; gives the reservation back where the caller is not at fault. */
-  async function takeAndOpen(callId: string, signal: AbortSignal): Promise<OpenedCall | Refusal> {
+  async function takeReservation(callId: string, signal: AbortSignal): Promise<Refusal | undefined> {
     let taken = await bus.takeReservation(callId);
     if (taken === "unknown" && (await findReservation(bus, api, callId))) taken = await bus.takeReservation(callId);
     if (taken === "unknown") return { code: "not_found" };
     if (taken !== "taken") return { code: taken };
-    if (signal.aborted) {
-      await bus.restoreReservation(callId);
-      return { code: "unavailable" };
-    }
+    if (!signal.aborted) return undefined;
+    await bus.restoreReservation(callId);
+    return { code: "unavailable" };
+  }
+
+  /** Opens the call whose reservation is taken; gives the reservation back where the caller is not at fault. */
+  async function open(callId: string, signal: AbortSignal): Promise<OpenedCall | Refusal> {
     try {
       const result = await api.openCall(callId, deps.gatewayId);
       if (result.kind === "refused") return { code: result.code };
@@ -191,7 +203,7 @@ export function createAdmission(deps: AdmissionDeps): Admission {
         // The bus knows that it was taken; what became of it the api knows.
         const taken = known.consumed && !isLiveHere ? await api.getCall(parsed.callId) : undefined;
         const state = preflightState(taken ? { reservation: taken, consumed: true } : known, isLiveHere, deps.nowMs());
-        answer(200, { state, capacity: !deps.isDraining() && slots.inUse < slots.total });
+        answer(200, { state, capacity: hasSlot(deps, deps.nowMs()) });
       } catch (error) {
         log.warn({ err: error, call_id: parsed.callId }, "cannot look up a call");
         answer(503, { code: "unavailable" }, headersFor("unavailable"));

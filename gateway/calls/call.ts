@@ -130,6 +130,18 @@ export class Call {
     return this.state === "ending" || this.state === "ended";
   }
 
+  /** Since when its client is missing and may still come back. */
+  get lostSinceMs(): number | undefined {
+    return this.state === "lost" ? this.lostAtMs : undefined;
+  }
+
+  /** Its client has not come back: another needs the slot, which is free at once. */
+  giveUpLink(): void {
+    if (this.state !== "lost") return;
+    this.slot.release();
+    this.end("error", { errorCode: "link_lost" });
+  }
+
   /** Whether `tick` has work to do. */
   get needsTicks(): boolean {
     return this.outbound.isBacklogged || this.input.isWaiting || this.reportedUnsentMs > 0;

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { audioFormatFor } from "#contracts/audio_format.ts";
 import type { CallEnd } from "#contracts/call_record.ts";
-import { completeConfig } from "#contracts/voice_agent.ts";
-import { FakeMedia } from "../gateway_fixture.ts";
+import { callConfig, FakeMedia } from "../gateway_fixture.ts";
 import type { SocketEnd, TransportSocket } from "../transport/transport.ts";
 import { Call, type CallLink } from "./call.ts";
 import { CallSlots } from "./call_slots.ts";
@@ -46,7 +45,7 @@ function newCall() {
     {
       call_id: "c",
       organization_id: "o",
-      config: completeConfig({}),
+      config: callConfig(),
       input_format: audioFormatFor(),
       output_format: audioFormatFor(),
       client_buffer_ms: 400,

@@ -2,7 +2,7 @@
  * The calls of this process, by id, and the one clock that drives them all: 20 ms for what waits in
  * the audio path, a second for keepalive, resume windows and deadlines.
  */
-import type { EndReason } from "#contracts/voice_protocol.ts";
+import { type EndReason, voiceLimits } from "#contracts/voice_protocol.ts";
 import type { Call } from "./call.ts";
 import type { Clock } from "./clock.ts";
 import type { ResumeToken } from "./resume_token.ts";
@@ -37,6 +37,17 @@ export class CallRegistry {
 
   get(callId: string): Call | undefined {
     return this.calls.get(callId);
+  }
+
+  /** The call whose client has been missing longest, and for so long that a newcomer may have its slot. */
+  longestLost(nowMs: number): Call | undefined {
+    let longest: { call: Call; sinceMs: number } | undefined;
+    for (const call of this.calls.values()) {
+      const sinceMs = call.lostSinceMs;
+      if (sinceMs === undefined || nowMs - sinceMs <= voiceLimits.lostSlotKeptS * 1000) continue;
+      if (!longest || sinceMs < longest.sinceMs) longest = { call, sinceMs };
+    }
+    return longest?.call;
   }
 
   /** The token of a call that has ended lately, so that "too late" is not "unknown". */

@@ -157,6 +157,19 @@ describe("the agent's seat in a room", () => {
     assert.equal(house.pool.seats.length, 2);
   });
 
+  it("gets the slot of a call whose link has been lost for over five seconds", async () => {
+    const first = await calling();
+    await calling();
+    first.seat.left(false);
+    house.clock.advance(5001);
+    const { seat } = await request();
+    assert.equal(slots(), 2);
+    const { end } = await api().closeOf(first.callId);
+    assert.equal(end.error_code, "link_lost");
+    assert.ok(first.seat.hasLeft);
+    assert.equal(seat.hasLeft, false);
+  });
+
   it("that cannot be had gives the slot back", async () => {
     const { seat } = await request();
     seat.report({ kind: "failed", seat: 1, reason: "no server" });

@@ -16,6 +16,7 @@ import { type BeginCallDeps, beginCall } from "../calls/begin_call.ts";
 import type { Call, CallLink } from "../calls/call.ts";
 import type { CallSlots, Slot } from "../calls/call_slots.ts";
 import type { Clock } from "../calls/clock.ts";
+import { takeSlot } from "../calls/take_slot.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { SocketEnd } from "../transport/transport.ts";
 import { RoomLink } from "./room_link.ts";
@@ -90,7 +91,7 @@ export function createRoomSeats(deps: RoomSeatsDeps): RoomSeats {
       const request = parse(SeatRequest, payload);
       if (!request) return log.warn({}, "a request for a seat is malformed; it is dropped");
       if (seats.has(request.call_id)) return reply(request, "unavailable");
-      const slot = deps.isDraining() ? undefined : deps.slots.take();
+      const slot = takeSlot(deps, clock.nowMs());
       if (!slot) {
         deps.metrics.refused("capacity");
         return reply(request, "capacity");
