@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { audioFormatFor } from "#contracts/audio_format.ts";
 import type { CallEnd } from "#contracts/call_record.ts";
-import { callConfig, FakeMedia } from "../gateway_fixture.ts";
+import { callConfig, FakeMedia } from "#test/kit/gateway_fixture.ts";
 import type { SocketEnd, TransportSocket } from "../transport/transport.ts";
 import { Call, type CallLink } from "./call.ts";
 import { CallSlots } from "./call_slots.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { CallClient, eventually, ManualClock, startTestGateway, type TestGateway } from "../gateway_fixture.ts";
+import { CallClient, eventually, ManualClock, startTestGateway, type TestGateway } from "#test/kit/gateway_fixture.ts";
 
 for (const transport of ["uws", "ws"] as const) {
   describe(`a full house with lost links on ${transport}`, () => {

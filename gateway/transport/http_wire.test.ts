@@ -11,8 +11,11 @@ import { openTransport } from "./open_transport.ts";
 import type { HttpRequest, HttpResponse, Transport } from "./transport.ts";
 
 const asksOf = {
-  python: [process.env.TEST_PYTHON ?? "python3", fileURLToPath(new URL("kept_alive.py", import.meta.url))],
-  go: ["go", "run", fileURLToPath(new URL("kept_alive.go", import.meta.url))],
+  python: [
+    process.env.TEST_PYTHON ?? "python3",
+    fileURLToPath(new URL("../../test/kit/kept_alive.py", import.meta.url)),
+  ],
+  go: ["go", "run", fileURLToPath(new URL("../../test/kit/kept_alive.go", import.meta.url))],
 } as const;
 
 /** False, or why not. */

@@ -5,7 +5,7 @@
  */
 import { once } from "node:events";
 import { WebSocket } from "ws";
-import { openTransport } from "./open_transport.ts";
+import { openTransport } from "#gateway/transport/open_transport.ts";
 
 const callers = 40;
 let ended = 0;
