@@ -6,7 +6,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { oneOf } from "#contracts/one_of.ts";
 import type { Jurisdiction } from "../places/jurisdiction.ts";
-import { CalendarDate, JurisdictionCode, ruleKinds, Source, slotLevels } from "./rule.ts";
+import { CalendarDate, JurisdictionCode, ruleKinds, Source, slotLevels, units } from "./rule.ts";
 
 export type SlotLevel = (typeof slotLevels)[number];
 export { slotLevels };
@@ -37,6 +37,13 @@ const SlotEntry = Type.Object(
     levels: Type.Optional(Type.Array(oneOf(slotLevels), { minItems: 1 })),
     /** Whether one tax on rooms of either kind fills it, as where a state levies a sales or an occupancy tax. */
     either: Type.Optional(Type.Boolean()),
+    /** The most that the law allows, where it is one amount for all. */
+    ceiling: Type.Optional(
+      Type.Object(
+        { unit: oneOf(units), amount: Type.String({ pattern: "^\\d+(\\.\\d+)?$" }), from: Type.Optional(CalendarDate) },
+        closed,
+      ),
+    ),
     /** The law that allows the tax. */
     law: Type.Optional(Type.String({ minLength: 3 })),
     /** The parts of the country that have this slot; all of it when absent. */
@@ -127,6 +134,7 @@ export interface PlaceSlot {
   kind: SlotKind;
   law: string | undefined;
   either?: boolean;
+  ceiling?: SlotEntry["ceiling"];
   levels: readonly SlotLevel[];
   /** The places of the stack whose rules fill it, the narrowest first. */
   places: readonly string[];
@@ -239,7 +247,7 @@ export function assembleAtlas(
     );
     const depths = stack.map((one) => slotLevels.indexOf(levelOf(one)));
     const depth = Math.max(...depths, ...codes.map((code) => (cities.has(code) ? slotLevels.indexOf("city") : 0)));
-    return entries.map(({ level, kind, levels = [level], law, either }) => {
+    return entries.map(({ level, kind, levels = [level], law, either, ceiling }) => {
       const own = stack.filter((one) => levels.includes(levelOf(one)));
       const at = own[0] ?? place;
       return {
@@ -247,6 +255,7 @@ export function assembleAtlas(
         kind,
         law,
         ...(either && { either }),
+        ...(ceiling && { ceiling }),
         levels,
         places: own.map(({ code }) => code),
         at: { code: at.code, name: at.name },
