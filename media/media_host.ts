@@ -7,8 +7,9 @@
  * Clock: `nowMs()` everywhere, milliseconds since the epoch with sub-millisecond parts, equal in
  * all threads of a process (`performance.timeOrigin + performance.now()`).
  */
+
 import type { AudioFormat } from "#contracts/audio_format.ts";
-import type { CallEnd, CallProgress } from "#contracts/call_record.ts";
+import type { CallEnd, CallFailure, CallProgress } from "#contracts/call_record.ts";
 import type { CallConfig } from "#contracts/voice_agent.ts";
 import type { ClientMessage, EndReason, ServerMessage, ServerMessageType, Usage } from "#contracts/voice_protocol.ts";
 
@@ -61,7 +62,7 @@ export interface MediaSession {
   /** The link is back. */
   resume(): void;
   /** Ends the call: speech stops, the record is completed and `sink.ended` follows. Idempotent. */
-  end(reason: EndReason, errorCode?: string): void;
+  end(reason: EndReason, errorCode?: CallFailure): void;
 }
 
 /** Opens sessions: `worker_pool.ts` spreads them over threads. */

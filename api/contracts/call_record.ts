@@ -3,8 +3,16 @@
  * of each turn, usage. The gateway reports it over the seam in `internal_calls.ts`.
  */
 import { type Static, Type } from "@sinclair/typebox";
+import { type CallFailureCode, callFailureCodes } from "./codes.ts";
 import { oneOf } from "./one_of.ts";
-import { endReasons, type ServerMessageOf, serverMessageSchemas, Usage } from "./voice_protocol.ts";
+import {
+  type CloseReason,
+  closeCodes,
+  endReasons,
+  type ServerMessageOf,
+  serverMessageSchemas,
+  Usage,
+} from "./voice_protocol.ts";
 
 export const callStates = ["reserved", "in_progress", "ended", "expired"] as const;
 export type CallState = (typeof callStates)[number];
@@ -35,10 +43,16 @@ export const CallProgress = Type.Object({
 });
 export type CallProgress = Static<typeof CallProgress>;
 
+export type CallFailure = CallFailureCode | CloseReason;
+/** What failed in a call that ended by an error. */
+export const CallFailure = oneOf(Object.keys({ ...callFailureCodes, ...closeCodes }) as CallFailure[]);
+/** The same as a text, so that a gateway of another version, which may know more of them, is understood. */
+const failureFromNeighbour = Type.Unsafe<CallFailure>({ type: "string" });
+
 export const CallEnd = Type.Object({
   reason: oneOf(endReasons),
   duration_ms: Type.Number({ minimum: 0 }),
   /** Machine code of what failed, when `reason` is `error`. */
-  error_code: Type.Optional(Type.String()),
+  error_code: Type.Optional(failureFromNeighbour),
 });
 export type CallEnd = Static<typeof CallEnd>;

@@ -4,6 +4,7 @@
  * Clients ignore types that they do not know.
  */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { codeOf, runErrorCodes } from "./codes.ts";
 import { oneOf } from "./one_of.ts";
 
 export const runStatuses = ["pending", "running", "awaiting_input", "succeeded", "failed", "canceled"] as const;
@@ -32,7 +33,11 @@ export const RunUsage = Type.Object({
 export type RunUsage = Static<typeof RunUsage>;
 
 /** Why a run or a node failed; `code` is stable, `message` is for people. */
-export const RunError = Type.Object({ code: Type.String(), message: Type.String(), node_id: optional(Type.String()) });
+export const RunError = Type.Object({
+  code: codeOf(runErrorCodes),
+  message: Type.String(),
+  node_id: optional(Type.String()),
+});
 export type RunError = Static<typeof RunError>;
 
 export const inputRequestTypes = ["approval_request", "feedback_request"] as const;

@@ -5,6 +5,7 @@
  */
 import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { AudioFormat } from "./audio_format.ts";
+import { type CallErrorCode, callErrorCodes, callWarningCodes, codeOf } from "./codes.ts";
 import { oneOf } from "./one_of.ts";
 
 export const voiceProtocol = "voice.v1";
@@ -63,6 +64,8 @@ export const refusals = {
   unavailable: 503,
 } as const;
 export type RefusalCode = keyof typeof refusals;
+
+const errorMessageCodes = Object.keys({ ...callErrorCodes, ...refusals }) as (CallErrorCode | RefusalCode)[];
 
 export const endReasons = [
   "client_hangup",
@@ -179,8 +182,18 @@ const serverMessages = {
   turn_metrics: TurnMetrics,
   usage: Usage.properties,
   flow: { state: oneOf(["pause", "resume"]), buffered_ms: ms() },
-  warning: { code: Type.String(), message: Type.String(), fatal: Type.Literal(false), ref: optional(Type.String()) },
-  error: { code: Type.String(), message: Type.String(), fatal: Type.Boolean(), ref: optional(Type.String()) },
+  warning: {
+    code: codeOf(callWarningCodes),
+    message: Type.String(),
+    fatal: Type.Literal(false),
+    ref: optional(Type.String()),
+  },
+  error: {
+    code: oneOf(errorMessageCodes),
+    message: Type.String(),
+    fatal: Type.Boolean(),
+    ref: optional(Type.String()),
+  },
   draining: { deadline: Type.String({ format: "date-time" }), resume: Type.Boolean() },
   pong: { timestamp: optional(Type.Unknown()), server_time: Type.String({ format: "date-time" }) },
   call_ended: { reason: oneOf(endReasons), duration_ms: ms(), usage: Usage },

@@ -5,7 +5,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { topics } from "#bus/bus.ts";
 import { AudioFormat } from "#contracts/audio_format.ts";
-import { callStates, TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
+import { CallFailure, callStates, TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { callTransports } from "#contracts/room_call.ts";
@@ -39,7 +39,7 @@ const callFields = {
   ended_at: OptionalTimestamp,
   duration_ms: orNull(Type.Number()),
   end_reason: nullableText,
-  error_code: nullableText,
+  error_code: Type.Union([CallFailure, Type.Null()]),
   usage: orNull(Usage),
 };
 const Call = Type.Object(callFields);

@@ -7,8 +7,10 @@
  *
  * A call is told the time by `tick` (audio path) and `tock` (once a second); it owns no timer.
  */
+
 import { frameMsFor } from "#contracts/audio_format.ts";
-import type { CallEnd, CallProgress } from "#contracts/call_record.ts";
+import type { CallEnd, CallFailure, CallProgress } from "#contracts/call_record.ts";
+import type { CallWarningCode } from "#contracts/codes.ts";
 import type { OpenedCall } from "#contracts/internal_calls.ts";
 import {
   type ClientMessage,
@@ -248,7 +250,7 @@ export class Call {
   }
 
   /** Ends the call; its last message and the record follow when the session has ended. Idempotent. */
-  end(reason: EndReason, options: { close?: CloseReason; errorCode?: string } = {}): void {
+  end(reason: EndReason, options: { close?: CloseReason; errorCode?: CallFailure } = {}): void {
     if (this.isOver) return;
     this.state = "ending";
     this.endingSinceMs = this.deps.nowMs();
@@ -360,7 +362,7 @@ export class Call {
     this.end("error", { close, errorCode: close });
   }
 
-  private warn(code: string, message: string): void {
+  private warn(code: CallWarningCode, message: string): void {
     this.outbound.sendNow(this.deps.nowMs(), { type: "warning", code, message, fatal: false });
   }
 

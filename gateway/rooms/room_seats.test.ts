@@ -286,7 +286,7 @@ describe("the agent's seat in a room", () => {
     const seq = seat.said.at(-1)?.seq ?? 0;
     seat.left(false);
     assert.equal(session.pauses, 1);
-    session.sink.message({ type: "warning", code: "meanwhile", message: "", fatal: false });
+    session.sink.message({ type: "warning", code: "no_input_audio", message: "", fatal: false });
     house.clock.advance(20_000);
     seat.came("PA_2");
     assert.equal(session.resumes, 1);

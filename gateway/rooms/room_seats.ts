@@ -8,9 +8,12 @@
  *
  * What happens in a room is seen in the room. Webhooks say the same again; no slot waits for one.
  */
+
 import { Value } from "@sinclair/typebox/value";
 import type { Bus } from "#bus/bus.ts";
+import type { CallFailureCode } from "#contracts/codes.ts";
 import { RoomNews, roomLimits, type SeatReply, SeatRequest } from "#contracts/room_call.ts";
+import type { RefusalCode } from "#contracts/voice_protocol.ts";
 import type { CallsApi } from "../api_client.ts";
 import { type BeginCallDeps, beginCall } from "../calls/begin_call.ts";
 import type { Call, CallLink } from "../calls/call.ts";
@@ -285,7 +288,7 @@ class RoomSeat {
   }
 
   /** What a refused upgrade is to a WebSocket: the caller is told, and the agent goes. */
-  #refuse(code: string): void {
+  #refuse(code: RefusalCode): void {
     const message = "The call cannot begin";
     this.#seat.text(JSON.stringify({ type: "error", seq: 1, t: 0, code, message, fatal: true }));
     this.leave();
@@ -340,7 +343,7 @@ class RoomSeat {
   }
 
   /** There is no room any more: of the call nothing is left to go on with. */
-  #roomEnded(errorCode: string): void {
+  #roomEnded(errorCode: CallFailureCode): void {
     if (this.#state === "over") return;
     if (this.#state === "joining") this.#failed(errorCode);
     else if (this.#call) this.#call.end("error", { errorCode });

@@ -2,6 +2,7 @@
  * One call: joins the caller's audio and words, the floor, the answers and the agent's speech, and
  * takes what comes from outside: audio, messages, the state of the link, the beat.
  */
+import type { CallFailure } from "#contracts/call_record.ts";
 import type { CallConfig, ModelSettings } from "#contracts/voice_agent.ts";
 import type { EndReason } from "#contracts/voice_protocol.ts";
 import { voiceLimits } from "#contracts/voice_protocol.ts";
@@ -251,7 +252,7 @@ class Session implements MediaSession {
     });
   }
 
-  end(reason: EndReason, errorCode?: string): void {
+  end(reason: EndReason, errorCode?: CallFailure): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
     this.#stopBeat();

@@ -1,4 +1,5 @@
 /** What a session tells its client, until the call ends: messages, warnings, failures of a stage. */
+import type { CallWarningCode } from "#contracts/codes.ts";
 import type { ModelStage } from "#contracts/voice_agent.ts";
 import { ProviderError } from "#providers/provider.ts";
 import { StageTimeoutError } from "../answering/stage_limits.ts";
@@ -19,7 +20,7 @@ export class Notices {
     if (!this.#isClosed) this.#sink.message(message);
   }
 
-  warn(code: string, message: string, ref?: string): void {
+  warn(code: CallWarningCode, message: string, ref?: string): void {
     this.send({ type: "warning", code, message, fatal: false, ...(ref && { ref }) });
   }
 

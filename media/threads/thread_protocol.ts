@@ -1,5 +1,5 @@
 /** Records between the thread that owns the sockets and a media thread (`batch.ts`). */
-import type { CallEnd, CallProgress } from "#contracts/call_record.ts";
+import type { CallEnd, CallFailure, CallProgress } from "#contracts/call_record.ts";
 import type { EndReason, Usage } from "#contracts/voice_protocol.ts";
 import type { VadEngine } from "../hearing/vad/create_vad.ts";
 import type { SessionCommand, SessionMessage, SessionSpec } from "../media_host.ts";
@@ -13,7 +13,7 @@ export const fromThread = { audio: 1, message: 2, record: 3, ended: 4, fault: 5 
 export interface ToThreadObjects {
   open: SessionSpec;
   command: SessionCommand;
-  end: { reason: EndReason; errorCode?: string };
+  end: { reason: EndReason; errorCode?: CallFailure };
 }
 export interface FromThreadObjects {
   message: SessionMessage;

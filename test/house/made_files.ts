@@ -1,6 +1,7 @@
 /** The files, or parts of files, that are made from `house.json`. `borders.test.ts` fails when one is stale. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { codesPage } from "./codes_page.ts";
 import { importPaths, lintOverrides, mapTable, type Room, readRooms, root } from "./rooms.ts";
 
 const mapStart = "<!-- The map is made from test/house/house.json by `npm run house -- --write`. -->";
@@ -12,6 +13,7 @@ export function madeFiles(rooms: readonly Room[] = readRooms()): Map<string, str
     ["biome.json", withLintRules(rooms)],
     ["package.json", withImportPaths(rooms)],
     ["README.md", withMap(rooms)],
+    ["docs/CODES.md", codesPage()],
   ]);
 }
 
@@ -46,7 +48,7 @@ function split(text: string, mark: string): [string, string] {
 }
 
 function readText(path: string): string {
-  return readFileSync(join(root, path), "utf8");
+  return existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : "";
 }
 
 function asJson(value: object): string {

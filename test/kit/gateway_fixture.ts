@@ -2,6 +2,7 @@
  * What the gateway's tests run on: an api and a media host in memory, a clock that moves when told,
  * and a client that remembers everything it hears.
  */
+
 import assert from "node:assert/strict";
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -13,7 +14,7 @@ import { WebSocket } from "ws";
 import type { Bus } from "#bus/bus.ts";
 import { createMemoryBus } from "#bus/memory_bus.ts";
 import { type AudioFormat, audioFormatFor } from "#contracts/audio_format.ts";
-import type { CallEnd } from "#contracts/call_record.ts";
+import type { CallEnd, CallFailure } from "#contracts/call_record.ts";
 import type { CloseCallRequest, HeartbeatRequest, OpenedCall, ReservedCall } from "#contracts/internal_calls.ts";
 import { type CallConfig, completeConfig, type VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import type { EndReason, SentMessage, Usage } from "#contracts/voice_protocol.ts";
@@ -133,7 +134,7 @@ export class FakeSession implements MediaSession {
   readonly unsentMs: number[] = [];
   pauses = 0;
   resumes = 0;
-  end_: { reason: EndReason; errorCode: string | undefined } | undefined;
+  end_: { reason: EndReason; errorCode: CallFailure | undefined } | undefined;
   /** A stuck session never reports its end. */
   isStuck = false;
   onCommand: (command: SessionCommand) => void = () => {};
@@ -162,7 +163,7 @@ export class FakeSession implements MediaSession {
   resume(): void {
     this.resumes += 1;
   }
-  end(reason: EndReason, errorCode?: string): void {
+  end(reason: EndReason, errorCode?: CallFailure): void {
     if (this.end_) return;
     this.end_ = { reason, errorCode };
     if (this.isStuck) return;

@@ -4,6 +4,7 @@
  * from its beginning, when the wait is over; then `answer` or `woken` tells.
  */
 
+import type { RunErrorCode } from "#contracts/codes.ts";
 import type { InputRequest, NewRunEvent, RunError, RunUsage } from "#contracts/run_event.ts";
 import type { NodeConfig, NodeKind, SchemaNode, WorkflowDefinition } from "#contracts/workflow.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
@@ -113,10 +114,10 @@ export type ExecuteNode<K extends NodeKind> = (node: NodeContext<K>) => Promise<
 
 /** The node failed for a reason that its author should see. Anything else that is thrown is `internal_error`. */
 export class NodeError extends Error {
-  readonly code: string;
+  readonly code: RunErrorCode;
   /** Trying again may help. */
   readonly retryable: boolean;
-  constructor(code: string, message: string, options: ErrorOptions & { retryable?: boolean } = {}) {
+  constructor(code: RunErrorCode, message: string, options: ErrorOptions & { retryable?: boolean } = {}) {
     super(message, options);
     this.name = "NodeError";
     this.code = code;

@@ -1,5 +1,6 @@
 /** Executes one node once: its inputs, its time-out, and the bounds of what it says. */
 
+import type { RunErrorCode } from "#contracts/codes.ts";
 import { type RunError, runLimits } from "#contracts/run_event.ts";
 import type { WorkflowNode } from "#contracts/workflow.ts";
 import type { Budget } from "#workflows/evaluation_budget.ts";
@@ -70,7 +71,7 @@ export function resolveInputs(node: WorkflowNode, context: RunContext, budget: B
 }
 
 /** Outputs and events are kept and sent as a whole: both are bounded. */
-export function sizeProblem(value: unknown, code: string, what: string): RunError | undefined {
+export function sizeProblem(value: unknown, code: RunErrorCode, what: string): RunError | undefined {
   const bytes = Buffer.byteLength(JSON.stringify(value) ?? "");
   if (bytes <= runLimits.eventBytesMax) return undefined;
   return { code, message: `Expected at most ${runLimits.eventBytesMax} bytes in ${what}, got ${bytes}` };
