@@ -27,6 +27,7 @@ export const runErrorCodes = {
   bad_pattern: final("The regular expression is not one of RE2's."),
   bad_time: final("The moment to wait for is not in RFC 3339 form."),
   bad_url: final("The address is no absolute URL."),
+  evaluation_too_expensive: final("An expression, a template or a schema took more steps, time or memory than it may."),
   event_too_large: final("An event of the node is larger than 256 KiB."),
   http_status: again("The host answered with a status that is no success."),
   input_expired: final("Nobody answered the question in time."),
