@@ -73,7 +73,7 @@ describe("two gateway processes on Redis, 8 slots each", { skip: redisMissing(pr
       output += data.toString();
     });
     const listens = () => /"url":"(http:[^"]+)"/.exec(output)?.[1];
-    await eventually(() => listens() !== undefined || child.exitCode !== null, "the gateway listens", 20_000);
+    await eventually(() => listens() !== undefined || child.exitCode !== null, "the gateway listens");
     return { child, url: listens() ?? assert.fail(output) };
   }
 

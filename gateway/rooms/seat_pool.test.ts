@@ -24,14 +24,14 @@ describe("the processes that sit in rooms", () => {
 
   it("say that a room cannot be joined, and are there for the next", async () => {
     const first = open();
-    await eventually(() => first.reports.length > 0, "a report", 20_000);
+    await eventually(() => first.reports.length > 0, "a report");
     assert.deepEqual(
       first.reports.map(({ kind }) => kind),
       ["failed"],
     );
     const [pid] = seatProcesses();
     const second = open();
-    await eventually(() => second.reports.length > 0, "a report", 20_000);
+    await eventually(() => second.reports.length > 0, "a report");
     assert.deepEqual(seatProcesses(), [pid]);
     assert.deepEqual(warnings, []);
   });
@@ -40,7 +40,7 @@ describe("the processes that sit in rooms", () => {
     const left = open();
     left.seat.leave();
     const other = open();
-    await eventually(() => other.reports.length > 0, "a report", 20_000);
+    await eventually(() => other.reports.length > 0, "a report");
     assert.deepEqual(left.reports, []);
   });
 
@@ -50,10 +50,10 @@ describe("the processes that sit in rooms", () => {
     const third = open();
     assert.equal(seatProcesses().length, 2);
     process.kill(pid, "SIGKILL");
-    await eventually(() => first.every(({ reports }) => reports.length > 0), "reports", 20_000);
+    await eventually(() => first.every(({ reports }) => reports.length > 0), "reports");
     for (const { reports } of first) assert.deepEqual(reports, [{ kind: "ended", reason: "seat_process_lost" }]);
     assert.equal(warnings.length, 1);
-    await eventually(() => third.reports.length > 0, "a report", 20_000);
+    await eventually(() => third.reports.length > 0, "a report");
     assert.deepEqual(
       third.reports.map(({ kind }) => kind),
       ["failed"],

@@ -11,6 +11,7 @@ import { after, describe, it } from "node:test";
 import { freePort } from "#standalone/ports.ts";
 import { type RoleProcess, startRole } from "#test/kit/role_process.ts";
 import { type AppAddress, askApp, assertWhole, followTogether, jsonOf } from "#test/kit/run_followers.ts";
+import { patienceMs } from "../kit/patience.ts";
 
 const clients = 8;
 const nodes = 8;
@@ -34,7 +35,7 @@ describe("a run of 2,000 events", () => {
     await process_.until(/Ctrl-C stops it/);
   }
 
-  it("shows each event exactly once, in order, through three times kill -9", { timeout: 110_000 }, async ({
+  it("shows each event exactly once, in order, through three times kill -9", { timeout: 3 * patienceMs }, async ({
     signal,
   }) => {
     const port = await freePort();

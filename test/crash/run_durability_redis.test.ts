@@ -23,6 +23,7 @@ import {
   jsonOf,
   type SeenEvent,
 } from "#test/kit/run_followers.ts";
+import { patienceMs } from "../kit/patience.ts";
 
 const skip = spawnSync("redis-server", ["--version"]).status === 0 ? false : "no redis-server on this machine";
 
@@ -127,7 +128,7 @@ describe("a run of 2,000 events over Redis", { skip }, () => {
   }
 
   it("shows each event exactly once, in order, to clients cut at every event, whoever dies", {
-    timeout: 110_000,
+    timeout: 3 * patienceMs,
   }, async ({ signal }) => {
     const created = await jsonOf(await askApp(app, "POST", "/v1/runs", { body: { background: true } }));
     assert.equal(created.status, 202);

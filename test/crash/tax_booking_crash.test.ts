@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { Rational, sumOf } from "#tax/calculator/rational.ts";
 import { type CrashingApi, openCrashingApi } from "#test/kit/crashing_api.ts";
+import { patienceMs } from "../kit/patience.ts";
 
 const redisUrl = process.env.TEST_REDIS_URL;
 const skip = redisUrl ? false : "no TEST_REDIS_URL (no redis-server on this machine)";
@@ -30,7 +31,7 @@ describe("kill -9 of the api", { skip }, () => {
   const request: CrashingApi["request"] = (path, body) => api.request(path, body);
 
   for (const step of steps) {
-    it(`${step.what} leaves a booking and a refund whole or not there`, { timeout: 60_000 }, async () => {
+    it(`${step.what} leaves a booking and a refund whole or not there`, { timeout: patienceMs }, async () => {
       const refundable = (await request("/v1/bookings", { calculation: stay })).body;
       const booking = { idempotency_key: step.what, external_reference: step.what, calculation: stay };
       const refund = { refund_idempotency_key: step.what, nights: 2 };

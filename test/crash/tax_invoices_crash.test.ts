@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type CrashingApi, openCrashingApi } from "#test/kit/crashing_api.ts";
+import { patienceMs } from "../kit/patience.ts";
 
 const redisUrl = process.env.TEST_REDIS_URL;
 const skip = redisUrl ? false : "no TEST_REDIS_URL (no redis-server on this machine)";
@@ -44,7 +45,7 @@ describe("kill -9 of the api that issues invoices", { skip }, () => {
   }
 
   for (const step of steps) {
-    it(`${step.what} leaves no gap and no half of one`, { timeout: 120_000 }, async () => {
+    it(`${step.what} leaves no gap and no half of one`, { timeout: patienceMs }, async () => {
       const [fresh, live] = [await book(), await book()];
       assert.equal((await issue(live)).status, 201);
       const issuedBefore = await sequencesOf("invoice");

@@ -6,6 +6,7 @@ import { openSql, unavailableStore } from "#store/sql.ts";
 import { createTestDatabase, type TestDatabase } from "#test/kit/database.ts";
 import { type BookingDesk, openBookingDesk } from "#test/kit/tax/booking_desk.ts";
 import { ruleOf } from "#test/kit/tax/calculation_fixture.ts";
+import { patienceMs } from "../kit/patience.ts";
 
 const levy = ruleOf("levy", { unit: "person_night", amount: { flat: "3.00" } });
 
@@ -17,7 +18,7 @@ describe("many changes at once", () => {
   after(() => desk.close());
 
   it("60 refunds and adjusts of different bookings are all answered, and so is who reads meanwhile", {
-    timeout: 30_000,
+    timeout: patienceMs,
   }, async () => {
     const bookings = await Promise.all(Array.from({ length: 60 }, () => desk.book()));
     // A process that has just started remembers no rules: each change reads them.

@@ -1,6 +1,7 @@
 /** Apps on an api of the tests' own: deployed through the management API, called at their hosts. */
 import assert from "node:assert/strict";
 import type { Answer, ApiHarness } from "./api_harness.ts";
+import { patienceMs } from "./patience.ts";
 
 /** `in → ask (echo) → out`: answers the question with itself. */
 export const answering = {
@@ -66,7 +67,6 @@ export interface AppClient {
 }
 
 const pollMs = 20;
-const patienceMs = 20_000;
 
 /** Asks again and again, as a client does that has no stream. */
 export async function eventually(fact: () => Promise<boolean>, what: string): Promise<void> {

@@ -6,14 +6,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Result, RunOptions } from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { patienceMs } from "./patience.ts";
 
 const executablePath = process.env.CHROMIUM_PATH ?? "/usr/bin/chromium";
 
 /** The reason to skip tests of pages, or false where the machine has a Chromium. */
 export const noChromium = existsSync(executablePath) ? false : `no Chromium at ${executablePath}`;
-
-/** Far above what anything here takes; only a failure waits for it. */
-const patienceMs = 30_000;
 
 /** @param microphone a WAV file that the fake microphone plays over and over */
 export function openBrowser(microphone?: string): Promise<Browser> {

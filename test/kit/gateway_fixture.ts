@@ -23,6 +23,7 @@ import { type Clock, systemClock } from "#gateway/calls/clock.ts";
 import type { GatewayConfig } from "#gateway/config.ts";
 import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import type { MediaHost, MediaSession, SessionCommand, SessionSink, SessionSpec } from "#media/media_host.ts";
+import { patienceMs } from "./patience.ts";
 
 export const noUsage: Usage = {
   input_audio_ms: 0,
@@ -389,10 +390,10 @@ export class CallClient {
 }
 
 /** Waits for a fact that no event announces, turn by turn of the event loop. */
-export async function eventually(fact: () => boolean, what: string, withinMs = 10_000): Promise<void> {
-  const until = Date.now() + withinMs;
+export async function eventually(fact: () => boolean, what: string): Promise<void> {
+  const untilMs = performance.now() + patienceMs;
   while (!fact()) {
-    if (Date.now() > until) assert.fail(`Expected within ${withinMs} ms: ${what}`);
+    if (performance.now() > untilMs) assert.fail(`Expected within ${patienceMs} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 }

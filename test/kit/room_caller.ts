@@ -15,13 +15,12 @@ import {
 } from "@livekit/rtc-node";
 import type { ClientMessage, SentMessage, ServerMessageType } from "#contracts/voice_protocol.ts";
 import type { CallDriver, Line } from "../golden/golden_call.ts";
+import { patienceMs } from "./patience.ts";
 import { voiceSample } from "./session_harness.ts";
 
 const rateHz = 16_000;
 const frameMs = 20;
 const frameSamples = (rateHz * frameMs) / 1000;
-/** Far above what anything here takes; only a failure waits for it. */
-const patienceMs = 60_000;
 /** RMS of 16-bit samples: above it somebody speaks. */
 const audibleAbove = 200;
 

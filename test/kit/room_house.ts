@@ -18,6 +18,7 @@ import { freePort } from "#standalone/ports.ts";
 import type { Sql } from "#store/sql.ts";
 import { appConfig, openApiHarness, workerMail } from "./api_harness.ts";
 import { silentLog } from "./gateway_fixture.ts";
+import { patienceMs } from "./patience.ts";
 import type { RoomTicket } from "./room_caller.ts";
 
 export interface RoomHouse {
@@ -37,9 +38,6 @@ export interface RoomHouse {
 // biome-ignore lint/suspicious/noExplicitAny: a test reads bodies as a client in JavaScript does
 type Body = any;
 type CallRecord = Body;
-
-/** Far above what anything here takes; only a failure waits for it. */
-const patienceMs = 60_000;
 
 /** The reason to skip tests of rooms, or false where the machine has a LiveKit server. */
 export const noLiveKit =

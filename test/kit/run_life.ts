@@ -13,6 +13,7 @@ import type { RunWriter } from "#runs/engine/recorder.ts";
 import type { ClaimedRun } from "#runs/engine/run_claim.ts";
 import { executeRun } from "#runs/engine/run_executor.ts";
 import type { NodeRunRow, RunOutcome } from "#runs/run_rows.ts";
+import { patienceMs } from "./patience.ts";
 
 export const input = { id: "in", type: "input" };
 export const out = (inputs: Record<string, unknown>) => ({ id: "out", type: "output", inputs });
@@ -147,7 +148,7 @@ export function life(
 
 /** Resolves once `holds` does, turn by turn of the event loop. @throws AssertionError when it never does */
 export async function eventually(holds: () => boolean): Promise<void> {
-  const untilMs = performance.now() + 10_000;
+  const untilMs = performance.now() + patienceMs;
   while (!holds()) {
     if (performance.now() > untilMs) assert.fail(`it never held: ${holds}`);
     await new Promise((resolve) => setImmediate(resolve));
