@@ -5,7 +5,8 @@
 
 import { appRoutes } from "#apps/apps.ts";
 import { openToAllOrigins } from "#apps/cross_origin.ts";
-import { hostedAppGuard } from "#apps/hosted_app.ts";
+import { hostedAppGuards } from "#apps/hosted_app.ts";
+import { createRunTokens } from "#apps/run_tokens.ts";
 import type { Bus } from "#bus/bus.ts";
 import { connectTokenRoutes } from "#connections/connect_tokens.ts";
 import { connectionRoutes } from "#connections/connections.ts";
@@ -94,7 +95,8 @@ const openApiInfo: OpenApiInfo = {
 const hostOpenApiInfo: OpenApiInfo = {
   title: "Frontdesk app",
   version: "1",
-  description: "The Runs API of one app, on the app's own host, with access keys.",
+  description:
+    "The Runs API of one app, on the app's own host, with access keys. A public app lets anybody start a run; the answer has a token that follows that run.",
 };
 
 export async function createApp(deps: AppDeps): Promise<App> {
@@ -125,7 +127,8 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...internalRunRoutes({ sql, bus, now, internal }),
   ];
   const addressOf = believedAddress(config.internalSecret, config.trustedProxies ?? noProxies);
-  const hostedApp = hostedAppGuard({ sql, bus, now, appDomain, addressOf });
+  const runTokens = createRunTokens({ jwtSecret: config.jwtSecret, now });
+  const hostedApp = hostedAppGuards({ sql, bus, now, appDomain, addressOf, runTokens });
   const runDeps = {
     sql,
     bus,

@@ -15,9 +15,20 @@ import { type Caller, requireProjectAccess, visibleProjects } from "#identity/ca
 import { requireProjectFor } from "#identity/projects.ts";
 import { type AnySql, json, selectPage } from "#store/sql.ts";
 import { AppPolicy, AppPolicyChange, appPolicyDefault } from "./app_policy.ts";
+import { publicRights } from "./hosted_app.ts";
 
 const uuid = Type.String({ format: "uuid" });
-const AccessControl = Type.Object({ access_type: oneOf(["private", "public"]) }, { additionalProperties: false });
+const access_type = oneOf(["private", "public"]);
+const public_may = Type.Array(oneOf(publicRights), {
+  maxItems: publicRights.length,
+  uniqueItems: true,
+  description: "what, on a public app, a run's token may do beyond following the run",
+});
+const AccessControl = Type.Object({ access_type, public_may });
+const NewAccessControl = Type.Object(
+  { access_type, public_may: Type.Optional(public_may) },
+  { additionalProperties: false },
+);
 
 const App = Type.Object({
   id: uuid,
@@ -48,7 +59,7 @@ const NewApp = Type.Object(
     workflow_version_id: Type.Optional(
       Type.String({ format: "uuid", description: "the workflow's newest version unless given" }),
     ),
-    access_control: Type.Optional(AccessControl),
+    access_control: Type.Optional(NewAccessControl),
     policy: Type.Optional(AppPolicyChange),
   },
   { additionalProperties: false },
@@ -59,7 +70,7 @@ const AppChange = Type.Object(
     name: Type.Optional(name),
     description: Type.Optional(description),
     workflow_version_id: Type.Optional(uuid),
-    access_control: Type.Optional(AccessControl),
+    access_control: Type.Optional(NewAccessControl),
     policy: Type.Optional(AppPolicyChange),
   },
   { additionalProperties: false, description: "Absent fields stay; so do absent fields of policy" },
@@ -95,6 +106,7 @@ export function appRoutes({ sql, now, appDomain, personalAccessToken: guard }: A
         },
       },
       handle: async ({ principal, body }) => {
+        requirePublicFor(body.access_control);
         await requireProjectFor(sql, principal, body.project_id);
         return { data: await insertApp({ sql, appDomain }, principal, body, now()) };
       },
@@ -145,6 +157,7 @@ export function appRoutes({ sql, now, appDomain, personalAccessToken: guard }: A
       paramsFrom: { app_id: { route: `POST ${path}`, field: "data.id" } },
       examples: { for_key_holders_alone: { body: { access_control: { access_type: "private" } } } },
       handle: async ({ principal, params, body }) => {
+        requirePublicFor(body.access_control);
         await findApp({ sql, appDomain }, principal, params.app_id);
         return { data: await updateApp({ sql, appDomain }, principal, { ...body, id: params.app_id }, now()) };
       },
@@ -166,6 +179,14 @@ export function appRoutes({ sql, now, appDomain, personalAccessToken: guard }: A
   ];
 }
 
+/** @throws ApiError bad_request for rights of callers without a key on an app that has none */
+function requirePublicFor(access: Static<typeof NewAccessControl> | undefined): void {
+  if (access?.access_type !== "private" || (access.public_may ?? []).length === 0) return;
+  throw new ApiError("bad_request", {
+    details: { "access_control.public_may": "Expected access_type public with public_may" },
+  });
+}
+
 interface Store {
   sql: AnySql;
   appDomain: string;
@@ -173,7 +194,7 @@ interface Store {
 
 const columns = (sql: AnySql, appDomain: string) => sql`
   id, name, description, project_id, host_label || ${`.${appDomain}`} as hostname, runtime_id, workflow_id,
-  workflow_version_id, json_build_object('access_type', access_type) as access_control, policy,
+  workflow_version_id, json_build_object('access_type', access_type, 'public_may', public_may) as access_control, policy,
   created_at, created_by, updated_at, updated_by`;
 
 const labelAttemptsMax = 5;
@@ -191,9 +212,9 @@ export async function insertApp({ sql, appDomain }: Store, caller: Caller, app: 
     const [row] = await sql<App[]>`
       insert into app
         (organization_id, project_id, name, description, host_label, workflow_id, workflow_version_id,
-         access_type, policy, created_at, created_by, updated_at, updated_by)
+         access_type, public_may, policy, created_at, created_by, updated_at, updated_by)
       select w.organization_id, w.project_id, ${app.name}, ${app.description ?? ""}, ${hostLabelFor(app.name)}, w.id, v.id,
-             ${app.access_control?.access_type ?? "private"}, ${json(sql, policy)},
+             ${app.access_control?.access_type ?? "private"}, ${app.access_control?.public_may ?? []}, ${json(sql, policy)},
              ${now}, ${caller.userId}, ${now}, ${caller.userId}
       from workflow w
       join workflow_version v on v.workflow_id = w.id and ${ofVersion}
@@ -252,6 +273,8 @@ async function updateApp(
         description = coalesce(${change.description ?? null}, description),
         workflow_version_id = coalesce(${version ?? null}, workflow_version_id),
         access_type = coalesce(${change.access_control?.access_type ?? null}, access_type),
+        public_may = case when ${change.access_control?.access_type ?? null} = 'private' then '{}'
+          else coalesce(${change.access_control?.public_may ?? null}::text[], public_may) end,
         policy = (policy::jsonb || ${json(sql, policy)}::jsonb)::json,
         updated_at = ${now}, updated_by = ${caller.userId}
     where id = ${change.id} and organization_id = ${caller.organizationId}

@@ -4,14 +4,14 @@
  */
 import type { Fetch } from "#http/service.ts";
 
-/** What a page may read besides the body. `Run-Id` and `Run-Replayed-From` stand on streams. */
-const exposed = "Run-Id, Run-Replayed-From, Retry-After, WWW-Authenticate, X-Request-Id";
+/** What a page may read besides the body. `Run-Id` and `Run-Replayed-From` stand on streams, `Run-Token` on what starts a run. */
+const exposed = "Run-Id, Run-Replayed-From, Run-Token, Retry-After, WWW-Authenticate, X-Request-Id";
 
 /** Chromium keeps a preflight's answer for two hours at most. */
 const preflightHeaders = {
   "access-control-allow-origin": "*",
   "access-control-allow-methods": "GET, POST",
-  "access-control-allow-headers": "Authorization, Content-Type, Idempotency-Key, Last-Event-ID",
+  "access-control-allow-headers": "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Run-Token",
   "access-control-max-age": "7200",
 };
 

@@ -1,16 +1,20 @@
 /**
  * Who calls an app, and which one: the app by the request's Host, the caller by an access key of the
- * app's project or organization. A public app needs no key and has a rate limit of its own.
+ * app's project or organization. A public app lets anybody start a run, and whoever did follow that very
+ * run by its token; each endpoint names, by its guard, what of that it is (docs/public-apps.md). Requests
+ * without a key have a rate limit of their own.
  */
 import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
+import { runTokenHeader } from "#contracts/internal_runs.ts";
 import { bearerTokenOf, secretPrefixes } from "#contracts/secrets.ts";
 import type { WorkflowDefinition } from "#contracts/workflow.ts";
-import type { Guard } from "#http/route.ts";
+import type { CredentialScheme, Guard } from "#http/route.ts";
 import type { AddressOf } from "#identity/attempt_limits.ts";
 import { sha256Hex } from "#identity/secret.ts";
 import type { Fragment, Sql } from "#store/sql.ts";
 import { type AppPolicy, appPolicyDefault } from "./app_policy.ts";
+import type { RunTokens } from "./run_tokens.ts";
 
 export interface HostedApp {
   id: string;
@@ -20,6 +24,17 @@ export interface HostedApp {
   definition: WorkflowDefinition;
   policy: AppPolicy;
   isPublic: boolean;
+  /** What a run's token may do beyond following it. */
+  publicMay: readonly PublicMay[];
+}
+
+/** Beyond starting and following a run, where the app allows it. */
+export const publicRights = ["respond", "cancel"] as const;
+export type PublicMay = (typeof publicRights)[number];
+
+/** An app as somebody calls it: with a key, without any credential, or with the token of one run. */
+export interface CalledApp extends HostedApp {
+  by: "key" | "anybody" | "run_token";
 }
 
 export interface HostedAppDeps {
@@ -28,23 +43,38 @@ export interface HostedAppDeps {
   now(): Date;
   appDomain: string;
   addressOf: AddressOf;
+  runTokens: RunTokens;
 }
 
-export interface HostedAppGuard extends Guard<HostedApp> {
+type AppGuard = Guard<CalledApp>;
+
+export interface HostedAppGuards {
+  /** Start a run: anybody may, on a public app. */
+  starts: AppGuard;
+  /** Follow the run that the path names: so may its token. */
+  follows: AppGuard;
+  /** Answer or cancel that run: so may its token, where `public_may` says so. */
+  responds: AppGuard;
+  cancels: AppGuard;
+  /** Everything else: an access key, always. */
+  holdsKey: AppGuard;
   /** The label of `<label>.<APP_DOMAIN>`, or undefined for every other host. */
   labelOf(request: Request): string | undefined;
   /** Lets this very request in as one for `appId`: for the invocation proxy, which has checked its caller. */
   admit(request: Request, appId: string): void;
+  runTokens: RunTokens;
 }
 
 /** What every endpoint on an app's host needs. */
 export interface HostRouteDeps {
   sql: Sql;
   now(): Date;
-  hostedApp: HostedAppGuard;
+  hostedApp: HostedAppGuards;
 }
 
-export function hostedAppGuard({ sql, bus, now, appDomain, addressOf }: HostedAppDeps): HostedAppGuard {
+type Act = "start" | "follow" | PublicMay | "anything";
+
+export function hostedAppGuards({ sql, bus, now, appDomain, addressOf, runTokens }: HostedAppDeps): HostedAppGuards {
   const admitted = new WeakMap<Request, string>();
   const suffix = `.${appDomain.toLowerCase()}`;
 
@@ -53,31 +83,64 @@ export function hostedAppGuard({ sql, bus, now, appDomain, addressOf }: HostedAp
     return host.endsWith(suffix) ? host.slice(0, -suffix.length) : undefined;
   }
 
-  async function check(request: Request): Promise<HostedApp> {
+  async function enter(request: Request, act: Act): Promise<CalledApp> {
     const admittedTo = admitted.get(request);
-    if (admittedTo) return (await findApp(sql, sql`app.id = ${admittedTo}`, "", now())).app;
+    if (admittedTo) return { ...(await findApp(sql, sql`app.id = ${admittedTo}`, "", now())).app, by: "key" };
     const label = labelOf(request);
     if (label === undefined) throw new ApiError("not_found");
-    const token = bearerTokenOf(request.headers.get("authorization"));
-    const { app, key } = await findApp(sql, sql`app.host_label = ${label}`, token ? sha256Hex(token) : "", now());
-    if (app.isPublic) {
-      await countPublicRequest(bus, addressOf(request), app);
-      return app;
+    const bearer = bearerTokenOf(request.headers.get("authorization"));
+    const { app, key } = await findApp(sql, sql`app.host_label = ${label}`, bearer ? sha256Hex(bearer) : "", now());
+    if (bearer?.startsWith(secretPrefixes.accessKey) && key) {
+      if (key.organizationId !== app.organizationId) throw new ApiError("not_found");
+      if (key.projectId !== null && key.projectId !== app.projectId) throw new ApiError("forbidden");
+      return { ...app, by: "key" };
     }
-    if (!token?.startsWith(secretPrefixes.accessKey) || !key) throw new ApiError("unauthorized");
-    if (key.organizationId !== app.organizationId) throw new ApiError("not_found");
-    if (key.projectId !== null && key.projectId !== app.projectId) throw new ApiError("forbidden");
-    return app;
+    if (!app.isPublic) throw new ApiError("unauthorized");
+    await countPublicRequest(bus, addressOf(request), app);
+    return { ...app, by: byRunToken(request, act, app) ? "run_token" : "anybody" };
   }
 
+  /** @throws ApiError for whatever a public app does not let its caller do */
+  function byRunToken(request: Request, act: Act, app: HostedApp): boolean {
+    const token = runTokenOf(request);
+    if (token === undefined) {
+      if (act === "start" && !request.headers.has("authorization")) return false;
+      throw new ApiError("unauthorized");
+    }
+    const runId = runTokens.runOf(token);
+    if (runId === undefined) throw new ApiError("unauthorized");
+    if (act === "start" || act === "anything") throw new ApiError("forbidden");
+    if (runId !== new URL(request.url).pathname.split("/")[3]?.toLowerCase()) throw new ApiError("not_found");
+    if (act !== "follow" && !app.publicMay.includes(act)) throw new ApiError("forbidden");
+    return true;
+  }
+
+  const guardFor = (scheme: CredentialScheme, act: Act): AppGuard => ({
+    scheme,
+    check: (request) => enter(request, act),
+  });
   return {
-    scheme: "access_key",
-    check,
+    starts: guardFor("access_key_or_nothing", "start"),
+    follows: guardFor("access_key_or_run_token", "follow"),
+    responds: guardFor("access_key_or_run_token", "respond"),
+    cancels: guardFor("access_key_or_run_token", "cancel"),
+    holdsKey: guardFor("access_key", "anything"),
     labelOf,
     admit: (request, appId) => {
       admitted.set(request, appId);
     },
+    runTokens,
   };
+}
+
+/** As a bearer credential, in a header of its own, or, for an `EventSource`, which sends none, in a stream's query. */
+function runTokenOf(request: Request): string | undefined {
+  const bearer = bearerTokenOf(request.headers.get("authorization"));
+  if (bearer?.startsWith(secretPrefixes.runToken)) return bearer;
+  const header = request.headers.get(runTokenHeader);
+  if (header !== null) return header;
+  const { pathname, searchParams } = new URL(request.url);
+  return pathname.endsWith("/stream") ? (searchParams.get("run_token") ?? undefined) : undefined;
 }
 
 interface AppRow {
@@ -86,6 +149,7 @@ interface AppRow {
   project_id: string;
   workflow_version_id: string;
   access_type: "private" | "public";
+  public_may: PublicMay[];
   policy: Partial<AppPolicy>;
   definition: WorkflowDefinition;
   key_organization_id: string | null;
@@ -95,7 +159,8 @@ interface AppRow {
 /** The app and, where the digest is one of a living key, the key's place. @throws ApiError not_found */
 async function findApp(sql: Sql, where: Fragment, keySha256: string, now: Date) {
   const [row] = await sql<AppRow[]>`
-    select app.id, app.organization_id, app.project_id, app.workflow_version_id, app.access_type, app.policy,
+    select app.id, app.organization_id, app.project_id, app.workflow_version_id, app.access_type, app.public_may,
+           app.policy,
            version.definition, key.organization_id as key_organization_id, key.project_id as key_project_id
     from app
     join workflow_version version on version.id = app.workflow_version_id
@@ -111,6 +176,7 @@ async function findApp(sql: Sql, where: Fragment, keySha256: string, now: Date) 
     definition: row.definition,
     policy: { ...appPolicyDefault, ...row.policy },
     isPublic: row.access_type === "public",
+    publicMay: row.public_may,
   };
   const key =
     row.key_organization_id === null

@@ -9,13 +9,13 @@ import { secretPrefixes } from "#contracts/secrets.ts";
 import { type Route, route } from "#http/route.ts";
 import { newSecret } from "#identity/secret.ts";
 
-export function connectTokenRoutes({ sql, now, hostedApp: guard }: HostRouteDeps): Route[] {
+export function connectTokenRoutes({ sql, now, hostedApp }: HostRouteDeps): Route[] {
   return [
     route({
       method: "POST",
       path: "/v1/connect/tokens",
       summary: "Create a connect token for one end user; it is shown this once",
-      guard,
+      guard: hostedApp.holdsKey,
       body: Type.Object({ user_id: Type.String({ minLength: 1, maxLength: 200 }) }, { additionalProperties: false }),
       reply: {
         status: 201,

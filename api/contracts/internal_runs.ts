@@ -26,6 +26,8 @@ import { runStatuses } from "./run_event.ts";
 
 /** Request header by which the api knows its gateway; the front door strips it from clients. */
 export const gatewayHeader = "x-frontdesk-gateway";
+/** Where starting a run without a key answers the run's token, and where a request may show it. */
+export const runTokenHeader = "run-token";
 export const streamGrantType = "application/vnd.frontdesk.stream-grant+json";
 
 /** One event, its JSON already serialized: the gateway frames it and does not parse it. */
@@ -42,6 +44,8 @@ export const StreamGrant = Type.Object({
   events: Type.Array(LoggedEvent),
   /** Cancel the run when this client goes away (`on_disconnect: cancel`). */
   cancel_on_disconnect: Type.Boolean(),
+  /** Of a run that was started without a key: told in the stream's head. */
+  run_token: Type.Optional(Type.String()),
 });
 export type StreamGrant = Static<typeof StreamGrant>;
 

@@ -43,12 +43,17 @@ export type RunError = Static<typeof RunError>;
 export const inputRequestTypes = ["approval_request", "feedback_request"] as const;
 export const inputDecisions = ["approve", "reject", "respond"] as const;
 
+/** Who is to answer: who holds a key, or also whoever started the run without one. */
+export const inputAudiences = ["staff", "caller"] as const;
+export type InputAudience = (typeof inputAudiences)[number];
+
 export const InputRequest = Type.Object({
   id: uuid(),
   type: oneOf(inputRequestTypes),
   prompt: Type.String(),
   params: anyObject(),
   editable_params: Type.Array(Type.String()),
+  audience: optional(oneOf(inputAudiences)),
 });
 export type InputRequest = Static<typeof InputRequest>;
 
@@ -171,4 +176,5 @@ export const runLimits = {
   callbacksMax: 5,
   idempotencyKeyHours: 24,
   connectTokenHours: 24,
+  runTokenHours: 24,
 } as const;

@@ -8,6 +8,7 @@ export const secretPrefixes = {
   legacyPersonalAccessToken: "uak_",
   accessKey: "svc_acc_",
   connectToken: "svc_con_",
+  runToken: "svc_run_",
 } as const;
 
 /** Random bytes behind every credential and behind the secret of a call's URL. */

@@ -5,6 +5,7 @@
  */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { oneOf } from "./one_of.ts";
+import { inputAudiences } from "./run_event.ts";
 
 const closed = { additionalProperties: false } as const;
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
@@ -196,6 +197,8 @@ export const nodeConfigs = {
       prompt: text(10_000, 1),
       editable_params: optional(Type.Array(text(200, 1), { maxItems: 100 })),
       params_schema: optional(SchemaNode),
+      /** `caller`: also whoever started the run of a public app without a key, where the app lets them respond. */
+      audience: optional(oneOf(inputAudiences)),
       timeout_s: optional(Type.Number({ minimum: 1, maximum: 30 * 86_400 })),
       on_timeout: optional(oneOf(["reject", "fail", "branch"])),
     },
@@ -205,6 +208,8 @@ export const nodeConfigs = {
     {
       prompt: text(10_000, 1),
       response_schema: optional(SchemaNode),
+      /** `caller`: also whoever started the run of a public app without a key, where the app lets them respond. */
+      audience: optional(oneOf(inputAudiences)),
       timeout_s: optional(Type.Number({ minimum: 1, maximum: 30 * 86_400 })),
       on_timeout: optional(oneOf(["fail", "branch"])),
     },

@@ -7,6 +7,12 @@ import type { CredentialScheme, Route } from "./route.ts";
 const securitySchemes = {
   personal_access_token: { type: "http", scheme: "bearer", description: "Personal access token, svc_pat_…" },
   access_key: { type: "http", scheme: "bearer", description: "Access key, svc_acc_…" },
+  run_token: {
+    type: "apiKey",
+    in: "header",
+    name: "Run-Token",
+    description: "Token of one run of a public app, svc_run_…; also as a bearer credential",
+  },
   access_token: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "Access token of a sign-in" },
   api_key: {
     type: "apiKey",
@@ -20,6 +26,8 @@ const securitySchemes = {
 function securityOf(scheme: CredentialScheme): object[] {
   if (scheme === "none") return [];
   if (scheme === "api_key_or_access_token") return [{ api_key: [] }, { access_token: [] }];
+  if (scheme === "access_key_or_nothing") return [{ access_key: [] }, {}];
+  if (scheme === "access_key_or_run_token") return [{ access_key: [] }, { run_token: [] }];
   return [{ [scheme]: [] }];
 }
 

@@ -15,6 +15,10 @@ export type CredentialScheme =
   | "none"
   | "personal_access_token"
   | "access_key"
+  /** A key, or no credential where the app is public. */
+  | "access_key_or_nothing"
+  /** A key, or the token of the run that the path names. */
+  | "access_key_or_run_token"
   | "internal_secret"
   | "access_token"
   | "api_key_or_access_token";

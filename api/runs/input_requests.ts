@@ -4,9 +4,10 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Static, Type } from "@sinclair/typebox";
+import type { CalledApp } from "#apps/hosted_app.ts";
 import { ApiError, type ErrorDetails } from "#contracts/errors.ts";
 import { oneOf } from "#contracts/one_of.ts";
-import { inputDecisions, runLimits } from "#contracts/run_event.ts";
+import { type InputAudience, inputDecisions, runLimits } from "#contracts/run_event.ts";
 import type { SchemaNode } from "#contracts/workflow.ts";
 import { type Route, route } from "#http/route.ts";
 import { type AnySql, json } from "#store/sql.ts";
@@ -33,6 +34,7 @@ interface AskedRow {
   id: string;
   type: "approval_request" | "feedback_request";
   status: "pending" | "resolved" | "expired" | "canceled";
+  audience: InputAudience;
   params: Record<string, unknown>;
   editable_params: string[];
   params_schema: SchemaNode | null;
@@ -40,18 +42,19 @@ interface AskedRow {
   response: Omit<Answer, "input_request_id"> | null;
 }
 
-export function inputRequestRoutes({ sql, bus, now, hostedApp: guard }: RunRouteDeps): Route[] {
+export function inputRequestRoutes({ sql, bus, now, hostedApp }: RunRouteDeps): Route[] {
   return [
     route({
       method: "POST",
       path: "/v1/runs/{run_id}/resume",
       summary: "Answer input requests of a run; it goes on as soon as nothing that blocks it is pending",
-      guard,
+      guard: hostedApp.responds,
       body: Type.Object(
         { responses: Type.Array(Answer, { minItems: 1, maxItems: 100 }) },
         { additionalProperties: false },
       ),
       reply: { status: 200, body: Type.Object({ data: Run }) },
+      errors: ["forbidden"],
       examples: {
         approved: {
           params: { run_id: "{{waiting_run_id}}" },
@@ -60,7 +63,9 @@ export function inputRequestRoutes({ sql, bus, now, hostedApp: guard }: RunRoute
       },
       handle: async ({ principal: app, params, body }) => {
         await readRun(sql, app.id, params.run_id);
-        await sql.begin((transaction) => answer(transaction, params.run_id, body.responses, now()));
+        await sql.begin((transaction) =>
+          answer(transaction, { runId: params.run_id, by: app.by }, body.responses, now()),
+        );
         tellHolder(bus, { run_id: params.run_id, is: "answered" });
         return { data: await readRun(sql, app.id, params.run_id) };
       },
@@ -72,12 +77,18 @@ export function inputRequestRoutes({ sql, bus, now, hostedApp: guard }: RunRoute
  * Under the run's row lock: answers of one run follow each other. The requests are locked too, or one
  * could expire between the look and the answer. @throws ApiError bad_request with details by response
  */
-async function answer(sql: AnySql, runId: string, answers: readonly Answer[], now: Date): Promise<void> {
+async function answer(
+  sql: AnySql,
+  { runId, by }: { runId: string; by: CalledApp["by"] },
+  answers: readonly Answer[],
+  now: Date,
+): Promise<void> {
   await sql`select 1 from run where id = ${runId} for update`;
   const asked = await sql<AskedRow[]>`
-    select id, type, status, params, editable_params, params_schema, response_schema, response
+    select id, type, status, audience, params, editable_params, params_schema, response_schema, response
     from input_request where run_id = ${runId}
     order by id for update`;
+  if (by !== "key") requireForCaller(asked, answers);
   const details: Record<string, string> = {};
   for (const [index, given] of answers.entries()) {
     const at = `responses.${index}`;
@@ -100,6 +111,20 @@ async function answer(sql: AnySql, runId: string, answers: readonly Answer[], no
       where id = ${input_request_id} and status = 'pending'`;
   }
   await unparkRuns(sql, [runId]);
+}
+
+/** Without a key: requests that are meant for whoever started the run, and in nobody's name. @throws ApiError forbidden */
+function requireForCaller(asked: readonly AskedRow[], answers: readonly Answer[]): void {
+  const details: Record<string, string> = {};
+  for (const [index, { input_request_id, responded_by }] of answers.entries()) {
+    const request = asked.find(({ id }) => id === input_request_id);
+    if (request?.audience === "staff") {
+      details[`responses.${index}.input_request_id`] = "Expected an access key: this is for the app's staff to answer";
+    }
+    if (responded_by !== undefined)
+      details[`responses.${index}.responded_by`] = "Expected an access key with responded_by";
+  }
+  if (Object.keys(details).length > 0) throw new ApiError("forbidden", { details });
 }
 
 /** An answer becomes its node's output: what an event cannot hold would fail the run. @throws ApiError payload_too_large */

@@ -10,8 +10,9 @@ import { runLimits } from "#contracts/run_event.ts";
 import { type Route, route } from "#http/route.ts";
 import { validatorFor } from "#http/validation.ts";
 import { type CallbackRules, Callbacks, prepareCallbacks } from "./callbacks.ts";
+import { idempotencyKeyOf, requirePublicRights, tokenFor, tokenHeaders } from "./public_start.ts";
 import { createRun } from "./run_creation.ts";
-import { idempotencyKeyOf, name, type RunRouteDeps } from "./runs.ts";
+import { name, type RunRouteDeps } from "./runs.ts";
 import { answerWhenDue } from "./sync_answer.ts";
 
 const Envelope = Type.Object(
@@ -38,7 +39,7 @@ export function invocationRoutes(deps: InvocationDeps): Route[] {
       method: "POST",
       path: "/",
       summary: "Invoke the app: its output, or 202 with callbacks later",
-      guard: deps.hostedApp,
+      guard: deps.hostedApp.starts,
       body: AnyObject,
       bodyOptions: { bytesMax: runLimits.inputBytesMax + 64 * 1024 },
       reply: { status: 200, body: AnyObject },
@@ -50,6 +51,7 @@ export function invocationRoutes(deps: InvocationDeps): Route[] {
         if (callbacks !== undefined && execution_mode !== "async") {
           throw new ApiError("bad_request", { details: { callbacks: "Expected execution_mode async with callbacks" } });
         }
+        requirePublicRights(app, { callbacks });
         const prepared = callbacks ? await prepareCallbacks(callbacks, deps.callbackRules) : undefined;
         const { id, created } = await createRun(deps, app, {
           origin: "invocation",
@@ -58,15 +60,18 @@ export function invocationRoutes(deps: InvocationDeps): Route[] {
           ...(user_id !== undefined && { userId: user_id }),
           ...(metadata !== undefined && { metadata }),
           ...(prepared && { callbacks: prepared }),
-          ...idempotencyKeyOf(request),
+          ...idempotencyKeyOf(request, app),
         });
-        if (execution_mode === "async") return Response.json({ id, status: "accepted" }, { status: 202 });
+        const token = tokenFor(deps, app, id);
+        if (execution_mode === "async")
+          return Response.json({ id, status: "accepted" }, { status: 202, headers: tokenHeaders(token) });
         return answerWhenDue(deps, request, {
           appId: app.id,
           runId: id,
           form: "invocation",
           waitMs: deps.syncWaitMs,
           after: created?.last_event_id,
+          ...token,
         });
       },
     }),

@@ -4,7 +4,7 @@
  */
 
 import { findApp } from "#apps/apps.ts";
-import type { HostedAppGuard } from "#apps/hosted_app.ts";
+import type { HostedAppGuards } from "#apps/hosted_app.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { isUuid } from "#contracts/secrets.ts";
 import { notePeer, peerOf } from "#http/peer_address.ts";
@@ -15,7 +15,7 @@ const proxied = /^\/v1\/apps\/([^/]+)\/invoke(\/.*)?$/;
 
 export interface InvocationProxyDeps extends ApiDeps {
   appDomain: string;
-  hostedApp: HostedAppGuard;
+  hostedApp: HostedAppGuards;
   /** The service of app hosts. */
   appService: Fetch;
 }

@@ -3,7 +3,7 @@
  * request, the limits of the app, the run, its first event, its callbacks and the job that starts it.
  */
 import { createHash } from "node:crypto";
-import type { HostedApp } from "#apps/hosted_app.ts";
+import type { CalledApp } from "#apps/hosted_app.ts";
 import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { type RunEvent, runLimits } from "#contracts/run_event.ts";
@@ -39,7 +39,7 @@ export interface RunCreationDeps {
  */
 export async function createRun(
   deps: RunCreationDeps,
-  app: HostedApp,
+  app: CalledApp,
   run: NewRun,
 ): Promise<{ id: string; created: Run | undefined; firstEvent: RunEvent | undefined }> {
   requireInput(app, run.input);
@@ -68,7 +68,7 @@ export async function createRun(
 }
 
 /** The run as it is read in the moment of its creation. */
-function runAtFirst(app: HostedApp, run: NewRun, event: RunEvent): Run {
+function runAtFirst(app: CalledApp, run: NewRun, event: RunEvent): Run {
   if (event.type !== "run.created") throw new Error(`Expected a run to begin with run.created, got ${event.type}`);
   return {
     id: event.run_id,
@@ -92,12 +92,12 @@ function runAtFirst(app: HostedApp, run: NewRun, event: RunEvent): Run {
 }
 
 /** Nothing else is to hold of it than that it is there: one statement makes it, without a transaction around it. */
-function standsAlone(app: HostedApp, { idempotencyKey, sessionId, callbacks }: NewRun): boolean {
+function standsAlone(app: CalledApp, { idempotencyKey, sessionId, callbacks }: NewRun): boolean {
   const isRoomy = app.policy.max_queued_runs > roomyPlaces && (roomyUntilMs.get(app.id) ?? 0) > performance.now();
   return isRoomy && idempotencyKey === undefined && sessionId === undefined && (callbacks ?? []).length === 0;
 }
 
-async function insertAlone({ sql, now }: RunCreationDeps, app: HostedApp, run: NewRun) {
+async function insertAlone({ sql, now }: RunCreationDeps, app: CalledApp, run: NewRun) {
   const event = await insertRun(sql, app, run, undefined, now());
   return { id: event.run_id, event, canceled: undefined };
 }
@@ -105,7 +105,7 @@ async function insertAlone({ sql, now }: RunCreationDeps, app: HostedApp, run: N
 /** The first event tells the input, and the input node hands it on: it may be as large as an event. */
 const inputBytesMax = runLimits.eventBytesMax;
 
-function requireInput(app: HostedApp, input: Record<string, unknown>): void {
+function requireInput(app: CalledApp, input: Record<string, unknown>): void {
   if (Buffer.byteLength(JSON.stringify(input)) > inputBytesMax) {
     throw new ApiError("payload_too_large", { details: { input: `Expected at most ${inputBytesMax} bytes` } });
   }
@@ -131,7 +131,7 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, item]) => [name, sorted(item)]));
 }
 
-async function findRepeated(sql: AnySql, app: HostedApp, key: string, now: Date) {
+async function findRepeated(sql: AnySql, app: CalledApp, key: string, now: Date) {
   const oldest = new Date(now.getTime() - runLimits.idempotencyKeyHours * 3_600_000);
   await sql`
     update run set idempotency_key = null, idempotency_hash = null
@@ -156,7 +156,7 @@ const roomyAppsMax = 1000;
 /** Apps that were counted not long ago, with when they are to be counted again. */
 const roomyUntilMs = new Map<string, number>();
 
-async function requirePlace(sql: AnySql, app: HostedApp): Promise<void> {
+async function requirePlace(sql: AnySql, app: CalledApp): Promise<void> {
   const free = await freePlaces(sql, app);
   if (free > roomyPlaces) {
     roomyUntilMs.set(app.id, performance.now() + roomyMs);
@@ -172,7 +172,7 @@ async function requirePlace(sql: AnySql, app: HostedApp): Promise<void> {
 }
 
 /** In the app's queue; where nothing may wait, among its concurrent runs. */
-async function freePlaces(sql: AnySql, app: HostedApp): Promise<number> {
+async function freePlaces(sql: AnySql, app: CalledApp): Promise<number> {
   const { max_queued_runs, max_concurrent_runs } = app.policy;
   const taken = max_queued_runs > 0 ? sql`status = 'pending'` : sql`status in ('pending', 'running')`;
   const counted = await sql<{ count: number }[]>`
@@ -181,10 +181,12 @@ async function freePlaces(sql: AnySql, app: HostedApp): Promise<number> {
 }
 
 /** What happens to the session's runs that this one follows. */
-async function followSession(sql: AnySql, app: HostedApp, run: NewRun, now: Date): Promise<CanceledRuns | undefined> {
+async function followSession(sql: AnySql, app: CalledApp, run: NewRun, now: Date): Promise<CanceledRuns | undefined> {
   if (run.sessionId === undefined || app.policy.session_policy === "enqueue") return undefined;
   const ofSession = sql`app_id = ${app.id} and session_id = ${run.sessionId}`;
-  if (app.policy.session_policy === "cancel_previous") {
+  // Who may not cancel does not cancel by starting either: the session's name may be somebody else's.
+  const mayCancel = app.by === "key" || app.publicMay.includes("cancel");
+  if (app.policy.session_policy === "cancel_previous" && mayCancel) {
     return cancelRuns(sql, ofSession, { reason: "A newer run of the session began" }, now);
   }
   const busy = await sql`
@@ -195,7 +197,7 @@ async function followSession(sql: AnySql, app: HostedApp, run: NewRun, now: Date
 
 async function insertRun(
   sql: AnySql,
-  app: HostedApp,
+  app: CalledApp,
   run: NewRun,
   hash: string | undefined,
   now: Date,

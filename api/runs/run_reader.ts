@@ -41,7 +41,7 @@ export const runColumns = (sql: AnySql) => sql`
   app_id, workflow_version_id, session_id, user_id, trace_id, input, output, error, usage, metadata,
   coalesce((
     select json_agg(json_build_object('id', request.id, 'type', request.type, 'prompt', request.prompt,
-      'params', request.params, 'editable_params', request.editable_params) order by request.created_at, request.id)
+      'params', request.params, 'editable_params', request.editable_params, 'audience', request.audience) order by request.created_at, request.id)
     from input_request request where request.run_id = run.id and request.status = 'pending'), '[]'::json) as input_requests,
   last_event_id, created_at, started_at, ended_at`;
 

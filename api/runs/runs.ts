@@ -3,7 +3,7 @@
  * stream it; read it, list its events, cancel it.
  */
 import { type Static, Type } from "@sinclair/typebox";
-import type { HostRouteDeps } from "#apps/hosted_app.ts";
+import type { CalledApp, HostRouteDeps } from "#apps/hosted_app.ts";
 import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { type StreamGrant, streamGrantType } from "#contracts/internal_runs.ts";
@@ -12,6 +12,7 @@ import { isTerminal, runEventTypes, runLimits, runStatuses } from "#contracts/ru
 import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { oneRow, selectPage } from "#store/sql.ts";
+import { idempotencyKeyOf, requirePublicRights, tokenFor, tokenHeaders } from "./public_start.ts";
 import { cancelRuns } from "./run_cancel.ts";
 import { createRun, type NewRun } from "./run_creation.ts";
 import { publishCanceled } from "./run_news.ts";
@@ -42,6 +43,16 @@ const NewRunBody = Type.Object(
   { additionalProperties: false },
 );
 const OneRun = Type.Object({ data: Run });
+const StartedRun = Type.Object({
+  data: Type.Composite([
+    Run,
+    Type.Object({
+      run_token: Type.Optional(
+        Type.String({ description: "of a run that was started without a key: follows it for 24 hours" }),
+      ),
+    }),
+  ]),
+});
 const bodyOptions = { bytesMax: runLimits.inputBytesMax + 64 * 1024 };
 const sortColumns = ["created_at", "started_at", "ended_at", "status"] as const;
 const eventTypes = Type.String({ maxLength: 1000, description: "event types, comma-separated" });
@@ -49,7 +60,7 @@ const eventTypes = Type.String({ maxLength: 1000, description: "event types, com
 const cancelWaitMs = 2000;
 
 export function runRoutes(deps: RunRouteDeps): Route[] {
-  const { sql, now, hostedApp: guard } = deps;
+  const { sql, now, hostedApp } = deps;
   const path = "/v1/runs";
   const pathOfOne = "/v1/runs/{run_id}";
   return [
@@ -57,10 +68,10 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       method: "POST",
       path,
       summary: "Start a run: waits for it, or background, or stream",
-      guard,
+      guard: hostedApp.starts,
       body: NewRunBody,
       bodyOptions,
-      reply: { status: 200, body: OneRun },
+      reply: { status: 200, body: StartedRun },
       errors: ["forbidden", "not_found", "conflict", "too_many_requests"],
       otherReplies: { 202: "Accepted: it runs in the background, or waits for somebody" },
       examples: { in_the_background: { body: { input: { guest: "Ms Rossi" }, background: true } } },
@@ -69,24 +80,28 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
           throw new ApiError("bad_request", { details: { stream: "Expected either background or stream" } });
         }
         if (body.stream) requireGateway(request, deps);
-        const { id, created, firstEvent } = await createRun(deps, app, newRunOf(body, request));
+        requirePublicRights(app, body);
+        const { id, created, firstEvent } = await createRun(deps, app, newRunOf(body, app, request));
+        const token = tokenFor(deps, app, id);
         if (body.stream) {
           const events = firstEvent ? [{ id: 1, type: firstEvent.type, json: JSON.stringify(firstEvent) }] : [];
           const cancel_on_disconnect = body.on_disconnect === "cancel";
-          return grant({ run_id: id, after: 0, types: [], events, cancel_on_disconnect });
+          return grant({ run_id: id, after: 0, types: [], events, cancel_on_disconnect, ...token });
         }
         if (body.background) {
-          return Response.json({ data: created ?? (await readRun(sql, app.id, id)) }, { status: 202 });
+          const data = { ...(created ?? (await readRun(sql, app.id, id))), ...token };
+          return Response.json({ data }, { status: 202, headers: tokenHeaders(token) });
         }
         const after = created?.last_event_id;
-        return answerWhenDue(deps, request, { appId: app.id, runId: id, form: "run", waitMs: deps.syncWaitMs, after });
+        const wait = { appId: app.id, runId: id, form: "run", waitMs: deps.syncWaitMs, after, ...token } as const;
+        return answerWhenDue(deps, request, wait);
       },
     }),
     route({
       method: "GET",
       path,
       summary: "List runs, the newest first",
-      guard,
+      guard: hostedApp.holdsKey,
       query: {
         ...pagingQuery,
         status: Type.Optional(oneOf(runStatuses)),
@@ -115,7 +130,7 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       method: "GET",
       path: pathOfOne,
       summary: "Get a run",
-      guard,
+      guard: hostedApp.follows,
       reply: { status: 200, body: OneRun },
       paramsFrom: { run_id: { route: `POST ${path}`, field: "data.id" } },
       examples: { a_run: {} },
@@ -125,8 +140,14 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       method: "GET",
       path: "/v1/runs/{run_id}/stream",
       summary: "Attach to a run's event stream (SSE) after a cursor: Last-Event-ID or starting_after",
-      guard,
-      query: { starting_after: Type.Optional(Type.String({ maxLength: 20 })), types: Type.Optional(eventTypes) },
+      guard: hostedApp.follows,
+      query: {
+        starting_after: Type.Optional(Type.String({ maxLength: 20 })),
+        types: Type.Optional(eventTypes),
+        run_token: Type.Optional(
+          Type.String({ maxLength: 200, description: "for an EventSource, which has no headers" }),
+        ),
+      },
       reply: { status: 200, body: Type.String({ description: "server-sent events" }), mediaType: "text/event-stream" },
       paramsFrom: { run_id: { route: `POST ${path}`, field: "data.id" } },
       examples: { after_what_was_seen: { query: { starting_after: "2" } } },
@@ -145,7 +166,7 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       method: "GET",
       path: "/v1/runs/{run_id}/events",
       summary: "List a run's events, ascending",
-      guard,
+      guard: hostedApp.follows,
       query: {
         page: pagingQuery.page,
         page_size: pagingQuery.page_size,
@@ -181,7 +202,7 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       method: "POST",
       path: "/v1/runs/{run_id}/cancel",
       summary: "Cancel a run; once it is over, canceling changes nothing",
-      guard,
+      guard: hostedApp.cancels,
       body: Type.Object(
         { reason: Type.Optional(Type.String({ maxLength: 1000, ...text })) },
         { additionalProperties: false },
@@ -202,15 +223,7 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
   ];
 }
 
-/** What makes a repeated request the same one. @throws ApiError bad_request */
-export function idempotencyKeyOf(request: Request): { idempotencyKey?: string } {
-  const idempotencyKey = request.headers.get("idempotency-key");
-  if (idempotencyKey === null) return {};
-  if (idempotencyKey.length >= 1 && idempotencyKey.length <= 200) return { idempotencyKey };
-  throw new ApiError("bad_request", { details: { "Idempotency-Key": "Expected 1 to 200 characters" } });
-}
-
-function newRunOf(body: Static<typeof NewRunBody>, request: Request): NewRun {
+function newRunOf(body: Static<typeof NewRunBody>, app: CalledApp, request: Request): NewRun {
   return {
     origin: "run",
     input: body.input ?? {},
@@ -218,7 +231,7 @@ function newRunOf(body: Static<typeof NewRunBody>, request: Request): NewRun {
     ...(body.user_id !== undefined && { userId: body.user_id }),
     ...(body.metadata !== undefined && { metadata: body.metadata }),
     ...(body.timeout_s !== undefined && { timeoutS: body.timeout_s }),
-    ...idempotencyKeyOf(request),
+    ...idempotencyKeyOf(request, app),
   };
 }
 

@@ -11,6 +11,7 @@ import { isTerminal } from "#contracts/run_event.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import { validatorFor } from "#http/validation.ts";
 import type { Sql } from "#store/sql.ts";
+import { tokenHeaders } from "./public_start.ts";
 import { type Run, readRun } from "./run_reader.ts";
 import { type GatewayKnowledge, isFromGateway } from "./through_gateway.ts";
 
@@ -20,6 +21,8 @@ const DueAnswer = Type.Object({
   form: oneOf(["run", "invocation", "canceled"]),
   /** When the wait is over, in milliseconds since the epoch. */
   due_ms: Type.Integer(),
+  /** Of a run that was started without a key. */
+  run_token: Type.Optional(Type.String()),
 });
 type DueAnswer = Static<typeof DueAnswer>;
 export type AnswerForm = DueAnswer["form"];
@@ -38,18 +41,21 @@ export interface Wait {
   waitMs: number;
   /** Nothing that is waited for has happened up to this event; undefined where that has to be looked up. */
   after: number | undefined;
+  /** Of a run that was started without a key: told with the answer. */
+  run_token?: string;
 }
 
 /** The answer when the run is as far, at the latest after `waitMs`; behind a gateway the grant to wait for it. */
 export async function answerWhenDue(deps: AnswerDeps, request: Request, wait: Wait): Promise<Response> {
-  const { appId, runId, form, waitMs, after } = wait;
-  const due: DueAnswer = { app_id: appId, form, due_ms: deps.now().getTime() + waitMs };
+  const { appId, runId, form, waitMs, after, run_token } = wait;
+  const token = run_token === undefined ? {} : { run_token };
+  const due: DueAnswer = { app_id: appId, form, due_ms: deps.now().getTime() + waitMs, ...token };
   if (waitMs === 0 || !isFromGateway(request, deps)) {
-    return answerFor(await waitForRun(deps, wait, request.signal), form);
+    return answerFor(await waitForRun(deps, wait, request.signal), due);
   }
   if (after !== undefined) return grant(due, runId, after, waitMs);
   const run = await readRun(deps.sql, appId, runId);
-  return isDue(run, form) ? answerFor(run, form) : grant(due, runId, run.last_event_id, waitMs);
+  return isDue(run, form) ? answerFor(run, due) : grant(due, runId, run.last_event_id, waitMs);
 }
 
 export function runAnswerRoute({
@@ -68,7 +74,7 @@ export function runAnswerRoute({
       const due = dueAnswer.parse(body.answer);
       const run = await readRun(sql, due.app_id, params.run_id);
       const leftMs = due.due_ms - now().getTime();
-      if (body.is_late || leftMs <= 0 || isDue(run, due.form)) return answerFor(run, due.form);
+      if (body.is_late || leftMs <= 0 || isDue(run, due.form)) return answerFor(run, due);
       return grant(due, run.id, run.last_event_id, leftMs);
     },
   });
@@ -77,7 +83,7 @@ export function runAnswerRoute({
 function grant(due: DueAnswer, runId: string, after: number, waitMs: number): Response {
   const until = due.form === "canceled" ? "end" : "rest";
   const granted: WaitGrant = { run_id: runId, after, until, wait_ms: waitMs, answer: due };
-  return new Response(JSON.stringify(granted), { headers: { "content-type": waitGrantType } });
+  return new Response(JSON.stringify(granted), { headers: { "content-type": waitGrantType, ...tokenHeaders(due) } });
 }
 
 /** Over, or, unless a cancel waits for the end, it goes no further without an answer. */
@@ -85,19 +91,25 @@ function isDue(run: Run, form: AnswerForm): boolean {
   return isTerminal(run.status) || (form !== "canceled" && run.status === "awaiting_input");
 }
 
-function answerFor(run: Run, form: AnswerForm): Response {
-  if (form === "canceled") return Response.json({ data: run });
-  if (form === "run") return Response.json({ data: run }, { status: isTerminal(run.status) ? 200 : 202 });
-  if (run.status === "succeeded") return Response.json(run.output ?? {});
-  if (run.status === "failed") return failed(run.error?.message ?? "The run failed");
-  if (run.status === "canceled") return failed("The run was canceled");
-  return Response.json({ data: run }, { status: 202 });
+/** The header of a run's token goes with every form: an output that is answered bare has no other place for it. */
+function answerFor(run: Run, due: Pick<DueAnswer, "form" | "run_token">): Response {
+  const headers = tokenHeaders(due);
+  const token = due.run_token === undefined ? {} : { run_token: due.run_token };
+  if (due.form === "canceled") return Response.json({ data: run });
+  if (due.form === "run") {
+    return Response.json({ data: { ...run, ...token } }, { status: isTerminal(run.status) ? 200 : 202, headers });
+  }
+  if (run.status === "succeeded") return Response.json(run.output ?? {}, { headers });
+  if (run.status === "failed") return failed(run.error?.message ?? "The run failed", headers);
+  if (run.status === "canceled") return failed("The run was canceled", headers);
+  return Response.json({ data: { ...run, ...token } }, { status: 202, headers });
 }
 
 /** The envelope of a failure that is the workflow's own, with what it says. */
-function failed(message: string): Response {
+function failed(message: string, headers: Record<string, string>): Response {
   const { status, message: text } = errorCatalogue.internal_error;
-  return Response.json({ error: { code: "internal_error", message: text, details: { run: message } } }, { status });
+  const error = { code: "internal_error", message: text, details: { run: message } };
+  return Response.json({ error }, { status, headers });
 }
 
 /**

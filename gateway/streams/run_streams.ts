@@ -4,7 +4,7 @@
  *
  *     grant ─► feed (bus + log) ─► reader ─► connection
  */
-import type { StreamGrant, WaitGrant } from "#contracts/internal_runs.ts";
+import { runTokenHeader, type StreamGrant, type WaitGrant } from "#contracts/internal_runs.ts";
 import { runLimits } from "#contracts/run_event.ts";
 import type { HttpResponse, ResponseHeaders } from "../transport/transport.ts";
 import { RunFeed, type RunFeedDeps } from "./run_feed.ts";
@@ -169,14 +169,15 @@ export function createRunStreams(deps: RunFeedDeps): RunStreams {
   };
 }
 
-function headersFor({ run_id, after }: StreamGrant): ResponseHeaders {
+function headersFor({ run_id, after, run_token }: StreamGrant): ResponseHeaders {
   return [
     ["content-type", "text/event-stream"],
     ["cache-control", "no-cache, no-transform"],
     ["x-accel-buffering", "no"],
     ["run-id", run_id],
     ["run-replayed-from", String(after)],
+    ...(run_token === undefined ? [] : ([[runTokenHeader, run_token]] satisfies ResponseHeaders)),
     ["access-control-allow-origin", "*"],
-    ["access-control-expose-headers", "Run-Id, Run-Replayed-From"],
+    ["access-control-expose-headers", "Run-Id, Run-Replayed-From, Run-Token"],
   ];
 }

@@ -68,21 +68,23 @@ const pageScript = `
     return { status: response.status, body: await response.json() };
   }
 
-  async function post(url, body) {
-    const response = await fetch(url, { method: "POST", headers: asJson, body: JSON.stringify(body) });
+  async function post(url, body, headers) {
+    const sent = { method: "POST", headers: { ...asJson, ...headers }, body: JSON.stringify(body) };
+    const response = await fetch(url, sent);
     return (await response.json()).data;
   }
 
   async function approveWhileListening(app) {
-    const { id } = await post(app + "/v1/runs", { background: true, input: { question: "?" } });
+    const { id, run_token } = await post(app + "/v1/runs", { background: true, input: { question: "?" } });
     const heard = [];
-    const source = new EventSource(app + "/v1/runs/" + id + "/stream");
+    const source = new EventSource(app + "/v1/runs/" + id + "/stream?run_token=" + run_token);
     for (const type of ["run.created", "input.requested", "input.resolved", "run.succeeded"]) {
       source.addEventListener(type, (message) => {
         heard.push({ type, id: Number(message.lastEventId) });
         if (type !== "input.requested") return;
         const input_request_id = JSON.parse(message.data).data.id;
-        post(app + "/v1/runs/" + id + "/resume", { responses: [{ input_request_id, decision: "approve" }] });
+        const responses = [{ input_request_id, decision: "approve" }];
+        post(app + "/v1/runs/" + id + "/resume", { responses }, { "run-token": run_token });
       });
     }
     // The stream ends, the source comes back with its cursor, and 204 tells it that this was all.
@@ -138,7 +140,7 @@ describe("an app and a page of another origin", { skip: noChromium }, () => {
       return ((await response.json()) as { data: { id: string; hostname: string } }).data;
     };
     const workflow = await post("/v1/workflows", { definition });
-    const access_control = { access_type: accessType };
+    const access_control = { access_type: accessType, ...(accessType === "public" && { public_may: ["respond"] }) };
     const { hostname } = await post("/v1/apps", { workflow_id: workflow.id, access_control });
     return `http://${hostname}:${new URL(file.gateway_url).port}`;
   }
@@ -160,7 +162,10 @@ describe("an app and a page of another origin", { skip: noChromium }, () => {
   });
 
   it("feeds an EventSource from a public app over an approval, and ends it with the run", async () => {
-    const app = await deploy({ ...approving, input: undefined }, "public");
+    const nodes = approving.nodes.map((node) =>
+      node.id === "ok" ? { ...node, config: { ...node.config, audience: "caller" } } : node,
+    );
+    const app = await deploy({ ...approving, nodes, input: undefined }, "public");
     const heard = await inPage<{ type: string; id: number }[]>("approveWhileListening", app);
     assert.deepEqual(
       heard.map(({ type }) => type),
@@ -182,7 +187,8 @@ describe("an app and a page of another origin", { skip: noChromium }, () => {
       [`${app}/v1/runs`, { method: "DELETE" }],
     ];
     for (const [url, options] of foreign) assert.equal(await inPage("statusOf", url, options), "refused", url);
-    assert.equal(await inPage("statusOf", `${app}/v1/runs`, {}), 200);
+    const start = { method: "POST", headers: { "content-type": "application/json" }, body: '{"background": true}' };
+    assert.equal(await inPage("statusOf", `${app}/v1/runs`, start), 202);
   });
 
   it("was warned at its start that private addresses are open", () => {

@@ -88,10 +88,12 @@ for (const { transport, skip } of transports) {
       words,
       tokensPerS = 0,
       asks = false,
+      access = { access_type: "private" },
     }: {
       words: number;
       tokensPerS?: number;
       asks?: boolean;
+      access?: object;
     }): Promise<string> {
       const options = {
         replies: [Array.from({ length: words }, (_, i) => `w${i}`).join(" ")],
@@ -118,7 +120,12 @@ for (const { transport, skip } of transports) {
         project_id: api.projectId,
         definition: { schema_version: 1, nodes, edges },
       });
-      const app = await manage("POST", "/v1/apps", { name: "A", project_id: api.projectId, workflow_id: workflow.id });
+      const app = await manage("POST", "/v1/apps", {
+        name: "A",
+        project_id: api.projectId,
+        workflow_id: workflow.id,
+        access_control: access,
+      });
       return app.hostname;
     }
 
@@ -126,7 +133,7 @@ for (const { transport, skip } of transports) {
       host: string,
       method: string,
       path: string,
-      { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {},
+      { body, headers = {}, token = key }: { body?: unknown; headers?: Record<string, string>; token?: string } = {},
     ) {
       return new Promise<http.IncomingMessage>((resolve, reject) => {
         const sent = http.request(
@@ -136,7 +143,12 @@ for (const { transport, skip } of transports) {
             method,
             path,
             agent: false,
-            headers: { host, authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
+            headers: {
+              host,
+              "content-type": "application/json",
+              ...(token && { authorization: `Bearer ${token}` }),
+              ...headers,
+            },
           },
           resolve,
         );
@@ -289,6 +301,40 @@ for (const { transport, skip } of transports) {
         headers: { authorization: `Bearer ${api.owner.token}` },
       });
       assert.equal((await live.rest()).at(-1)?.event, "run.succeeded");
+    });
+
+    it("streams and answers a public app's run to whoever started it without a key, and to nobody else", async () => {
+      const host = await deploy({ words: 5, access: { access_type: "public" } });
+      const live = await stream(host, "POST", "/v1/runs", { body: { stream: true }, token: "" });
+      const token = String(live.headers["run-token"]);
+      const path = `/v1/runs/${live.headers["run-id"]}`;
+      assert.match(String(live.headers["access-control-expose-headers"]), /Run-Token/);
+      const all = await live.rest();
+
+      const again = await stream(host, "GET", `${path}/stream?starting_after=2&run_token=${token}`, { token: "" });
+      assert.deepEqual(
+        (await again.rest()).map(({ id }) => id),
+        all.map(({ id }) => id).slice(2),
+      );
+      const asHeader = await request(host, "GET", path, { token: "", headers: { "run-token": token } });
+      assert.equal((await jsonOf(asHeader)).status, "succeeded");
+
+      const waited = await request(host, "POST", "/v1/runs", { body: {}, token: "" });
+      const other = await jsonOf(waited);
+      assert.deepEqual([other.status, other.run_token], ["succeeded", waited.headers["run-token"]]);
+      const root = await request(host, "POST", "/", { body: {}, token: "" });
+      assert.match(String(root.headers["run-token"]), /^svc_run_/);
+      assert.equal(root.resume().statusCode, 200);
+
+      const refused: [string, string, number][] = [
+        [`${path}/stream`, "", 401],
+        [`${path}/stream?run_token=${other.run_token}`, "", 404],
+        [path, other.run_token, 404],
+        ["/v1/runs", token, 403],
+      ];
+      for (const [at, bearer, status] of refused) {
+        assert.equal((await request(host, "GET", at, { token: bearer })).resume().statusCode, status, at);
+      }
     });
 
     it("never shows a grant to a client that claims to be a gateway", async () => {

@@ -188,7 +188,7 @@ describe("apps and their runs", () => {
       access_control: { access_type: "public" },
       policy: { public_requests_per_minute: 2 },
     });
-    assert.deepEqual([await statusWith(""), await statusWith(""), await statusWith("")], [200, 200, 429]);
+    assert.deepEqual([await statusWith(""), await statusWith(""), await statusWith("")], [401, 401, 429]);
   });
 
   it("keeps a run from the keys of another app", async () => {

@@ -39,13 +39,14 @@ export async function openInputRequests(sql: Sql, runId: string): Promise<InputR
 }
 
 export function requestedData({ id, nodeId, question, expiresAt }: AskedInput): RunEventData["input.requested"] {
-  const { type, prompt, params, editable_params, response_schema } = question;
+  const { type, prompt, params, editable_params, audience, response_schema } = question;
   return {
     id,
     type,
     prompt,
     params,
     editable_params,
+    ...(audience && { audience }),
     node_id: nodeId,
     allowed_decisions: type === "approval_request" ? ["approve", "reject"] : ["respond"],
     ...(expiresAt && { expires_at: expiresAt.toISOString() }),

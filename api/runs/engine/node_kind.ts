@@ -40,7 +40,8 @@ export interface InputAnswer {
 }
 
 /** A request as a node asks for it; ids and times are the executor's. */
-export interface InputQuestion extends Pick<InputRequest, "type" | "prompt" | "params" | "editable_params"> {
+export interface InputQuestion
+  extends Pick<InputRequest, "type" | "prompt" | "params" | "editable_params" | "audience"> {
   params_schema?: SchemaNode;
   response_schema?: SchemaNode;
   timeout_s?: number;

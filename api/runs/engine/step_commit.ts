@@ -161,10 +161,10 @@ function insertAsked(sql: AnySql, batch: readonly Step[], now: Date) {
   return asked.map(
     ({ id, runId, nodeRunId, nodeId, question, onTimeout, expiresAt }) => sql`
       insert into input_request
-        (id, run_id, node_run_id, node_id, type, prompt, params, editable_params, params_schema, response_schema,
+        (id, run_id, node_run_id, node_id, type, audience, prompt, params, editable_params, params_schema, response_schema,
          status, on_timeout, expires_at, created_at)
       values
-        (${id}, ${runId}, ${nodeRunId}, ${nodeId}, ${question.type}, ${textOf(question.prompt)},
+        (${id}, ${runId}, ${nodeRunId}, ${nodeId}, ${question.type}, ${question.audience ?? "staff"}, ${textOf(question.prompt)},
          ${JSON.stringify(question.params)}::text::json, ${question.editable_params}::text[],
          ${jsonOf(question.params_schema)}::text::json, ${jsonOf(question.response_schema)}::text::json,
          'pending', ${onTimeout}, ${expiresAt ?? null}, ${now})`,

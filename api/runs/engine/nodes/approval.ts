@@ -14,6 +14,7 @@ export const executeApproval: ExecuteNode<"approval"> = ({ config, inputs, answe
         prompt: renderTemplate(config.prompt, inputs, budget),
         params: inputs,
         editable_params: config.editable_params ?? [],
+        ...(config.audience && { audience: config.audience }),
         ...(config.params_schema && { params_schema: config.params_schema }),
         ...(config.timeout_s !== undefined && { timeout_s: config.timeout_s }),
       },

@@ -12,6 +12,7 @@ export const executeFeedback: ExecuteNode<"feedback"> = ({ config, inputs, answe
         prompt: renderTemplate(config.prompt, inputs, budget),
         params: inputs,
         editable_params: [],
+        ...(config.audience && { audience: config.audience }),
         ...(config.response_schema && { response_schema: config.response_schema }),
         ...(config.timeout_s !== undefined && { timeout_s: config.timeout_s }),
       },
