@@ -4,6 +4,8 @@
  *
  *     npm test                          everything
  *     npm test -- media gateway/calls   the files whose path contains one of these
+ *     npm test -- -t "a refund"         the tests whose name matches, a regular expression
+ *     npm test -- --watch media         again whenever one of the files, or what it imports, changes
  *     npm test -- --no-skips            a skipped test is a failure (CI)
  *     npm test -- --no-skips --may-skip REASON    but for this reason
  */
@@ -12,6 +14,7 @@ import { readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, sep } from "node:path";
 import { run } from "node:test";
+import { spec } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { startEmbeddedPostgres } from "./embedded_postgres.ts";
@@ -29,6 +32,8 @@ const { values: flags, positionals: filters } = parseArgs({
   options: {
     "no-skips": { type: "boolean", default: false },
     "may-skip": { type: "string", multiple: true, default: [] },
+    name: { type: "string", short: "t", multiple: true, default: [] },
+    watch: { type: "boolean", default: false },
   },
 });
 const files = testFiles(filters);
@@ -48,17 +53,31 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(sign
 
 try {
   // The files run as this process was started: with tsx.
-  const events = run({ files, concurrency, timeout: fileMsMax, signal: interrupted.signal });
-  const verdict = await reportTests(events, process.stdout, root);
-  const forbidden = flags["no-skips"]
-    ? verdict.skipReasons.filter((reason) => !flags["may-skip"].includes(reason))
-    : [];
-  if (forbidden.length > 0) console.error(`Failed: nothing may be skipped here because of: ${forbidden.join("; ")}`);
-  process.exitCode = verdict.passed && forbidden.length === 0 && !interrupted.signal.aborted ? 0 : 1;
+  const names = flags.name.length > 0 && { testNamePatterns: flags.name };
+  const events = run({ files, concurrency, signal: interrupted.signal, ...names, ...howLong() });
+  if (flags.watch) await untilInterrupted(events);
+  else process.exitCode = (await passes(events)) ? 0 : 1;
 } finally {
   await redis?.stop();
   await database.stop();
   rmSync(dataDir, { recursive: true, force: true });
+}
+
+/** Who watches goes on until Ctrl-C. */
+function howLong() {
+  return flags.watch ? { watch: true } : { timeout: fileMsMax };
+}
+
+async function untilInterrupted(events: ReturnType<typeof run>): Promise<void> {
+  events.compose(new spec()).pipe(process.stdout);
+  await new Promise((stopped) => interrupted.signal.addEventListener("abort", stopped, { once: true }));
+}
+
+async function passes(events: ReturnType<typeof run>): Promise<boolean> {
+  const { passed, skipReasons } = await reportTests(events, process.stdout, root);
+  const forbidden = flags["no-skips"] ? skipReasons.filter((reason) => !flags["may-skip"].includes(reason)) : [];
+  if (forbidden.length > 0) console.error(`Failed: nothing may be skipped here because of: ${forbidden.join("; ")}`);
+  return passed && forbidden.length === 0 && !interrupted.signal.aborted;
 }
 
 function testFiles(filters: readonly string[]): string[] {

@@ -15,6 +15,9 @@ export interface TestVerdict {
 
 const countNames = new Set(["tests", "suites", "pass", "fail", "cancelled", "skipped", "todo", "duration_ms"]);
 
+/** Node's reason for a test that a name pattern leaves out. */
+const unmatched = "test name does not match pattern";
+
 /** Prints the run's events to `out` as they come and resolves with the verdict at the end. */
 export async function reportTests(
   events: AsyncIterable<TestEvent>,
@@ -38,7 +41,7 @@ export async function reportTests(
     if (event.type === "test:pass") {
       const { name, file, skip } = event.data;
       const where = file ? relative(root, file) : "";
-      if (skip !== undefined && skip !== false) {
+      if (skip !== undefined && skip !== false && skip !== unmatched) {
         const reason = typeof skip === "string" && skip ? skip : "no reason given";
         skipReasons.add(reason);
         skipped.push(`${where}: ${name}: ${reason}`);
