@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { describe, it } from "node:test";
-import { filesForTestsAlone } from "./figures.ts";
+import { filesForTestsAlone, importCircles } from "./figures.ts";
 import { madeFiles } from "./made_files.ts";
 import { readRooms, roomOf, root } from "./rooms.ts";
 import { readSources } from "./sources.ts";
@@ -95,6 +95,10 @@ describe("the borders between rooms", () => {
       "gateway/transport/foreign_cork.ts",
       "gateway/transport/uws_transport.ts",
     ]);
+  });
+
+  it("hold no circle of imports, types included", () => {
+    assert.deepEqual(importCircles(sources), []);
   });
 
   it("keep what tests alone use in test/kit", () => {

@@ -14,10 +14,10 @@ import { parseExactJson } from "../calculator/exact_json.ts";
 import { refuseWhenFrozen } from "../invoices/live_invoice.ts";
 import type { PlaceRules } from "../rules/ruleset.ts";
 import { changeBooking, changing, type NewChange } from "./booking_change.ts";
+import type { BookingDeps } from "./booking_deps.ts";
 import { requireOpen, stateAfterAdjusting } from "./booking_lifecycle.ts";
 import { type BookingRow, bookingReply, fromCreation, lockBooking } from "./booking_record.ts";
-import { ChangedBooking, Reason } from "./booking_void.ts";
-import type { BookingDeps } from "./bookings.ts";
+import { ChangedBooking, Reason } from "./changed_booking.ts";
 import { adjustedRequest, type StayChanges } from "./stay_changes.ts";
 import { taxDelta } from "./tax_delta.ts";
 

@@ -5,7 +5,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { ApiError } from "#contracts/errors.ts";
-import { characters } from "#contracts/one_of.ts";
 import { type Route, route } from "#http/route.ts";
 import type { BillableCaller } from "#identity/api_keys.ts";
 import { type AnySql, json } from "#store/sql.ts";
@@ -15,16 +14,11 @@ import { refusing } from "../calculator/calculations.ts";
 import { parseExactJson } from "../calculator/exact_json.ts";
 import { requireUsableIssuer } from "../invoices/issuers.ts";
 import { changing, figuresOf, type NewChange, writeChange } from "./booking_change.ts";
+import type { BookingDeps } from "./booking_deps.ts";
 import { BookingReply, type BookingRow, bookingColumns, bookingReply } from "./booking_record.ts";
-import type { BookingDeps } from "./bookings.ts";
+import { IdempotencyKey, keyReused, replayed } from "./idempotency.ts";
 import { fingerprintOf, meaningOf } from "./request_fingerprint.ts";
 import { taxDelta } from "./tax_delta.ts";
-
-/** Longest key, in characters. */
-const keyCharsMax = 200;
-export const IdempotencyKey = Type.Union([characters(keyCharsMax), Type.Null()], {
-  description: `text of at most ${keyCharsMax} characters: a request that is sent again with the same key takes effect once; an empty one is none`,
-});
 
 const NewBooking = Type.Object({
   idempotency_key: Type.Optional(IdempotencyKey),
@@ -88,11 +82,6 @@ export function bookingCreationRoute(deps: BookingDeps): Route {
       return isReplay ? replayed(bookingReply(booking)) : bookingReply(booking);
     },
   });
-}
-
-/** The answer to a request that had taken effect before. */
-export function replayed(reply: unknown): Response {
-  return Response.json(reply, { headers: { "idempotent-replayed": "true" } });
 }
 
 type Key = NonNullable<NewChange["key"]>;
@@ -176,10 +165,6 @@ async function bookedWith(
     where organization_id = ${organizationId} and environment = ${environment} and idempotency_key = ${key.text}`;
   if (row && row.request_fingerprint !== key.fingerprint) throw keyReused("idempotency_key");
   return row;
-}
-
-export function keyReused(field: "idempotency_key" | "refund_idempotency_key"): ApiError {
-  return new ApiError("conflict", { detail: `${field} was used before, with a different body` });
 }
 
 /** Answers false, and writes nothing, when the booking's key is taken; waits for whoever is taking it. */

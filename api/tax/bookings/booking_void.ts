@@ -3,17 +3,11 @@ import { Type } from "@sinclair/typebox";
 import { type Route, route } from "#http/route.ts";
 import { refuseWhenFrozen } from "../invoices/live_invoice.ts";
 import { changeBooking, changing } from "./booking_change.ts";
+import type { BookingDeps } from "./booking_deps.ts";
 import { requireOpen } from "./booking_lifecycle.ts";
-import { BookingReply, bookingReply, fromCreation, lockBooking } from "./booking_record.ts";
-import type { BookingDeps } from "./bookings.ts";
-import { nothingDue, TaxDelta, taxDelta } from "./tax_delta.ts";
-
-export const Reason = Type.Union([Type.String({ maxLength: 1000 }), Type.Null()], {
-  description: "text of at most 1000 characters",
-});
-
-/** A booking as a change left it, with what the change did to its taxes. */
-export const ChangedBooking = Type.Object({ ...BookingReply.properties, tax_delta: TaxDelta });
+import { bookingReply, fromCreation, lockBooking } from "./booking_record.ts";
+import { ChangedBooking, Reason } from "./changed_booking.ts";
+import { nothingDue, taxDelta } from "./tax_delta.ts";
 
 export function bookingVoidRoute({ sql, guard, record, now }: BookingDeps): Route {
   return route({

@@ -3,17 +3,15 @@
  * here is what they share, and reading.
  */
 import { Type } from "@sinclair/typebox";
-import type { Billable } from "#accounts/request_log.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Route, route } from "#http/route.ts";
 import { timeBoundsOf, timeRangeQuery } from "#http/time_range.ts";
 import { invalidRequest } from "#http/validation.ts";
-import type { Sql } from "#store/sql.ts";
-import type { CalculationOptions } from "../calculator/calculate.ts";
-import { isCalendarDate, type Ruleset } from "../rules/ruleset.ts";
+import { isCalendarDate } from "../rules/ruleset.ts";
 import { bookingAdjustmentRoute } from "./booking_adjustment.ts";
 import { BookingChange, changesOf } from "./booking_change.ts";
 import { bookingCreationRoute } from "./booking_creation.ts";
+import type { BookingDeps } from "./booking_deps.ts";
 import { bookingStates } from "./booking_lifecycle.ts";
 import {
   BookingReply,
@@ -27,16 +25,6 @@ import {
 } from "./booking_record.ts";
 import { bookingRefundRoute } from "./booking_refund.ts";
 import { bookingVoidRoute } from "./booking_void.ts";
-import type { FrozenRules } from "./frozen_rules.ts";
-
-export interface BookingDeps extends Billable {
-  sql: Sql;
-  ruleset: Ruleset;
-  frozenRules: FrozenRules;
-  /** The place at a point. */
-  locate: NonNullable<CalculationOptions["locate"]>;
-  now(): Date;
-}
 
 const BookingPage = Type.Object({
   items: Type.Array(BookingSummary),

@@ -1,6 +1,7 @@
 /** A component in words, so that a person at the desk can say why a guest pays it. */
 import type { Terms } from "../rules/ruleset.ts";
 import type { Stay } from "./calculation_request.ts";
+import { counted } from "./counted.ts";
 import { minorDigitsOf } from "./currency.ts";
 import type { Rational } from "./rational.ts";
 import type { AppliedRate, SegmentTax } from "./rule_tax.ts";
@@ -26,11 +27,6 @@ export function rateText({ type, value }: AppliedRate, terms: Terms): string {
     case "percent_of_tax":
       return `${value} % of the tax`;
   }
-}
-
-/** `1 night`, `2 nights`, `1 person aged 10 and over`: `many` begins with the plural. */
-export function counted(count: number, many: string): string {
-  return `${count} ${count === 1 ? many.replace(/^(\w+?)s\b/, "$1") : many}`;
 }
 
 /** `7.50 EUR per person and night: 2 persons x 10 nights = 150.00 EUR. Only 10 nights are taxed (2 nights).` */

@@ -5,7 +5,7 @@
 import type { KnownRule, KnownVersion, Terms } from "../rules/ruleset.ts";
 import type { Stay } from "./calculation_request.ts";
 import { addMonths, isWithin } from "./calendar.ts";
-import { counted } from "./explanation.ts";
+import { counted } from "./counted.ts";
 import { holds, type Night } from "./predicate.ts";
 
 export interface Exemption {
