@@ -77,6 +77,11 @@ export const apiEnvironment = Type.Object({
   TRUSTED_PROXIES: Type.Optional(
     Type.String({ description: "CIDRs of proxies whose X-Forwarded-For or Forwarded is believed; none when unset" }),
   ),
+  SHUTDOWN_DELAY_S: Type.String({
+    pattern: "^[0-9]{1,3}$",
+    default: "0",
+    description: "seconds that an api told to stop serves on, not ready, until balancers know",
+  }),
   REDIS_URL: Type.String({
     pattern: "^rediss?://",
     description: "redis://…, because separate roles share reservations and events over it (npm start needs none)",
@@ -127,6 +132,7 @@ export interface ApiConfig {
   trustedProxies: TrustedProxies;
   databaseUrl: string;
   migrate: "start" | "never";
+  shutdownDelayS: number;
   redisUrl: string;
   internalSecret: string;
   encryptionKey: string;
@@ -178,6 +184,7 @@ export function readApiConfig(environment: Environment = process.env): Readonly<
     trustedProxies: parseTrustedProxies(env.TRUSTED_PROXIES ?? ""),
     databaseUrl: env.DATABASE_URL,
     migrate: env.MIGRATE as ApiConfig["migrate"],
+    shutdownDelayS: Number(env.SHUTDOWN_DELAY_S),
     redisUrl: env.REDIS_URL,
     internalSecret: env.INTERNAL_SECRET,
     encryptionKey: env.ENCRYPTION_KEY,

@@ -10,6 +10,7 @@ import { prepareJobs } from "#store/jobs.ts";
 import { migrate } from "#store/migrations.ts";
 import { openSql, type SqlPool } from "#store/sql.ts";
 import { createApp } from "../app.ts";
+import { drainable } from "./drain.ts";
 import { listen } from "./http_listener.ts";
 import { exportProcess } from "./process_metrics.ts";
 
@@ -26,6 +27,8 @@ export interface StartApiOptions {
     appDomain: string;
     allowPrivateAddresses: boolean;
     liveKit?: LiveKitSettings | undefined;
+    /** Seconds that it serves on, not ready, once it is closed; 0 when absent. */
+    shutdownDelayS?: number;
     databaseUrl?: string;
     /** Of a database that this start opens: whether it migrates it or waits for somebody to. */
     migrate?: "start" | "never";
@@ -41,7 +44,7 @@ export interface StartApiOptions {
 export interface RunningApi {
   url: string;
   port: number;
-  /** Finishes the requests under way, then closes what this start opened. */
+  /** Serves on for `shutdownDelayS`, finishes the requests under way, then closes what this start opened. */
   close(): Promise<void>;
 }
 
@@ -51,12 +54,14 @@ export async function startApi({ config, logger, ...given }: StartApiOptions): P
   const metrics = createRequestMetrics();
   exportProcess(metrics.registry, { role: "api", sql, bus });
   const app = await createApp({ sql, bus, logger, config, now: () => new Date(), metrics });
-  const listener = await listen(app.fetch, { host: config.bindAddress, port: config.apiPort });
+  const { fetch, drain } = drainable(app.fetch);
+  const listener = await listen(fetch, { host: config.bindAddress, port: config.apiPort });
   logger.info({ url: listener.url }, "api listens");
   return {
     url: listener.url,
     port: listener.port,
     async close() {
+      await drain((config.shutdownDelayS ?? 0) * 1000);
       await listener.close();
       await app.close();
       if (!given.bus) await bus.close();

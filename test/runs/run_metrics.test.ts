@@ -36,6 +36,8 @@ describe("the figures of a worker", () => {
       const { host: asking } = await client.deploy(approving);
       const run = await client.call(asking, "POST", "/v1/runs", { body: { input, stream: false } });
       assert.equal(run.status, 202, JSON.stringify(run.body));
+      const underWay = () => api.sql`select 1 from run where status in ('pending', 'running')`;
+      while ((await underWay()).length > 0) await new Promise((resolve) => setImmediate(resolve));
       const told = await scrape(worker.url);
       assert.equal(told.get("frontdesk_run_queue_wait_seconds_count"), 4);
       assert.ok((told.get("frontdesk_recorder_commit_seconds_count") ?? 0) > 0);
