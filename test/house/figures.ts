@@ -54,10 +54,11 @@ function fullFolders(): string[] {
 
 /** A file beside the product that no product file imports, though a test does, belongs into `test/kit`. */
 export function filesForTestsAlone(sources: readonly Source[]): string[] {
-  const forTests = (path: string) => path.startsWith("test/") || /\.test\.(ts|js)$/.test(path);
+  const entries = new Set(entryFiles());
+  // What a command of package.json runs is no test, wherever it stands.
+  const forTests = (path: string) => !entries.has(path) && (path.startsWith("test/") || /\.test\.(ts|js)$/.test(path));
   const byProduct = new Set(sources.filter(({ path }) => !forTests(path)).flatMap(({ imports }) => imports));
   const byTests = new Set(sources.filter(({ path }) => forTests(path)).flatMap(({ imports }) => imports));
-  const entries = new Set(entryFiles());
   return sources
     .map(({ path }) => path)
     .filter((path) => !forTests(path) && byTests.has(path) && !byProduct.has(path) && !entries.has(path))
