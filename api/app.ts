@@ -44,6 +44,7 @@ import { roomSessionRoutes } from "#voice/room_sessions.ts";
 import { roomWebhookRoutes } from "#voice/room_webhooks.ts";
 import { createSeatRequests } from "#voice/seat_requests.ts";
 import { voiceAgentRoutes } from "#voice/voice_agents.ts";
+import { nodeKindRoutes } from "#workflows/node_kinds.ts";
 import { workflowRoutes } from "#workflows/workflows.ts";
 import { healthRoutes } from "./process/health.ts";
 
@@ -120,6 +121,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...roomWebhookRoutes({ sql, bus, now, liveKit, logger }),
     ...mcpProbeRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
     ...workflowRoutes(apiDeps),
+    ...nodeKindRoutes(apiDeps),
     ...connectionRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
     ...appRoutes({ ...apiDeps, appDomain }),
     ...sessionRoutes({ ...apiDeps, appDomain }),

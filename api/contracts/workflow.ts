@@ -5,7 +5,6 @@
  */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { oneOf } from "./one_of.ts";
-import { inputAudiences } from "./run_event.ts";
 
 const closed = { additionalProperties: false } as const;
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
@@ -82,7 +81,8 @@ export const HttpTool = Type.Object(
 );
 export type HttpTool = Static<typeof HttpTool>;
 
-const McpTool = Type.Object(
+/** A tool of an MCP server. */
+export const McpTool = Type.Object(
   {
     url: httpUrl(),
     tool: text(200, 1),
@@ -91,26 +91,11 @@ const McpTool = Type.Object(
   },
   closed,
 );
-
-export const conditionOps = [
-  "eq",
-  "ne",
-  "gt",
-  "gte",
-  "lt",
-  "lte",
-  "in",
-  "contains",
-  "starts_with",
-  "matches",
-  "exists",
-  "empty",
-] as const;
-const ConditionTest = Type.Object({ left: reference(), op: oneOf(conditionOps), right: optional(reference()) }, closed);
+export type McpTool = Static<typeof McpTool>;
 
 const nodeId = () => Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_-]{0,63}$" });
 
-/** `config` is checked against `nodeConfigs[type]` in a second step, so that its errors name the node. */
+/** `config` is checked by the node's kind in a second step, so that its errors name the node. */
 export const WorkflowNode = Type.Object(
   {
     id: nodeId(),
@@ -136,121 +121,6 @@ export type WorkflowNode = Static<typeof WorkflowNode>;
 
 export const WorkflowEdge = Type.Object({ from: nodeId(), to: nodeId(), handle: optional(text(64, 1)) }, closed);
 export type WorkflowEdge = Static<typeof WorkflowEdge>;
-
-/** `config` by node kind. */
-export const nodeConfigs = {
-  input: Type.Object({}, closed),
-  output: Type.Object({ stream_from: optional(text(64, 1)) }, closed),
-  llm: Type.Object(
-    {
-      connection_id: optional(Type.String({ format: "uuid" })),
-      /** A vendor's model, or without a connection a built-in one. */
-      model: text(200, 1),
-      messages: Type.Array(
-        Type.Object({ role: oneOf(["system", "user", "assistant"]), template: text(100_000) }, closed),
-        { minItems: 1, maxItems: 100 },
-      ),
-      options: optional(Type.Record(text(100, 1), Type.Unknown())),
-      temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
-      max_tokens: optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
-      stream: optional(Type.Boolean()),
-      output_schema: optional(Type.Union([SchemaNode, Type.Null()])),
-      tools: optional(Type.Array(HttpTool, { maxItems: 64 })),
-      max_tool_steps: optional(Type.Integer({ minimum: 1, maximum: 20 })),
-    },
-    closed,
-  ),
-  http: Type.Object(
-    {
-      method: optional(oneOf(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])),
-      url: text(4096, 1),
-      headers: optional(headers()),
-      query: optional(Type.Array(Type.Object({ key: text(200, 1), value: text(8192) }, closed), { maxItems: 100 })),
-      body: optional(Type.Unknown()),
-    },
-    closed,
-  ),
-  tool: Type.Object(
-    { http: optional(HttpTool), mcp: optional(McpTool), requires_approval: optional(Type.Boolean()) },
-    closed,
-  ),
-  template: Type.Object({ template: text(100_000) }, closed),
-  transform: Type.Object({ map: Type.Record(text(200, 1), reference()) }, closed),
-  condition: Type.Object(
-    {
-      cases: Type.Array(
-        Type.Object(
-          {
-            handle: Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_-]{0,63}$" }),
-            all: optional(Type.Array(ConditionTest, { maxItems: 50 })),
-            any: optional(Type.Array(ConditionTest, { maxItems: 50 })),
-          },
-          closed,
-        ),
-        { minItems: 1, maxItems: 50 },
-      ),
-    },
-    closed,
-  ),
-  approval: Type.Object(
-    {
-      prompt: text(10_000, 1),
-      editable_params: optional(Type.Array(text(200, 1), { maxItems: 100 })),
-      params_schema: optional(SchemaNode),
-      /** `caller`: also whoever started the run of a public app without a key, where the app lets them respond. */
-      audience: optional(oneOf(inputAudiences)),
-      timeout_s: optional(Type.Number({ minimum: 1, maximum: 30 * 86_400 })),
-      on_timeout: optional(oneOf(["reject", "fail", "branch"])),
-    },
-    closed,
-  ),
-  feedback: Type.Object(
-    {
-      prompt: text(10_000, 1),
-      response_schema: optional(SchemaNode),
-      /** `caller`: also whoever started the run of a public app without a key, where the app lets them respond. */
-      audience: optional(oneOf(inputAudiences)),
-      timeout_s: optional(Type.Number({ minimum: 1, maximum: 30 * 86_400 })),
-      on_timeout: optional(oneOf(["fail", "branch"])),
-    },
-    closed,
-  ),
-  delay: Type.Object(
-    { seconds: optional(Type.Number({ minimum: 0, maximum: 30 * 86_400 })), until: optional(reference()) },
-    closed,
-  ),
-  map: Type.Object(
-    {
-      items: reference(),
-      /** A graph of its own, without an input node: it begins at every node that nothing leads to. */
-      body: Type.Object(
-        {
-          nodes: Type.Array(WorkflowNode, { minItems: 1, maxItems: workflowLimits.nodesMax }),
-          edges: Type.Array(WorkflowEdge, { maxItems: workflowLimits.edgesMax }),
-        },
-        closed,
-      ),
-      concurrency: optional(Type.Integer({ minimum: 1, maximum: workflowLimits.mapConcurrencyMax })),
-      max_items: optional(Type.Integer({ minimum: 1, maximum: workflowLimits.mapItemsMax })),
-      on_item_error: optional(oneOf(["fail", "continue"])),
-    },
-    closed,
-  ),
-  subworkflow: Type.Object(
-    { workflow_id: Type.String({ format: "uuid" }), version_id: Type.String({ format: "uuid" }) },
-    closed,
-  ),
-} as const;
-
-export type NodeKind = keyof typeof nodeConfigs;
-export type NodeConfig<K extends NodeKind> = Static<(typeof nodeConfigs)[K]>;
-export const nodeKinds = Object.keys(nodeConfigs) as NodeKind[];
-/** Kinds with other nodes inside of them. */
-export function isContainer(kind: string): boolean {
-  return kind === "map" || kind === "subworkflow";
-}
-/** Known from the design, not built yet: refused at save with their name. */
-export const laterNodeKinds = ["knowledge_search", "code"] as const;
 
 export const WorkflowDefinition = Type.Object(
   {

@@ -1,16 +1,7 @@
 /** Nodes of a definition with those inside of its maps. */
-import { TypeCompiler } from "@sinclair/typebox/compiler";
-import {
-  type NodeConfig,
-  nodeConfigs,
-  type WorkflowDefinition,
-  type WorkflowNode,
-  workflowLimits,
-} from "#contracts/workflow.ts";
-
-const mapConfig = TypeCompiler.Compile(nodeConfigs.map);
-
-type SubGraph = Pick<WorkflowDefinition, "nodes" | "edges">;
+import { type WorkflowNode, workflowLimits } from "#contracts/workflow.ts";
+import { fittingConfig, kindOf } from "./nodes/catalogue.ts";
+import type { SubGraph } from "./workflow_graph.ts";
 
 export interface PlacedNode {
   node: WorkflowNode;
@@ -30,7 +21,8 @@ export function* nodesIn(graph: SubGraph, path = "", depth = 0): Generator<Place
   }
 }
 
-/** The graph inside of a map; undefined for every other node. */
-export function bodyOf({ type, config }: WorkflowNode): NodeConfig<"map">["body"] | undefined {
-  return type === "map" && mapConfig.Check(config ?? {}) ? (config as NodeConfig<"map">).body : undefined;
+/** The graph inside of a node; undefined where its kind has none, or its config does not fit. */
+export function bodyOf(node: WorkflowNode): SubGraph | undefined {
+  const config = fittingConfig(node);
+  return config && kindOf(node)?.body?.(config);
 }

@@ -3,9 +3,10 @@
  * change, so what holds then holds for ever.
  */
 import type { ErrorDetails } from "#contracts/errors.ts";
-import { type NodeConfig, type WorkflowDefinition, workflowLimits } from "#contracts/workflow.ts";
+import { type WorkflowDefinition, workflowLimits } from "#contracts/workflow.ts";
 import type { AnySql } from "#store/sql.ts";
 import { nodesIn, type PlacedNode } from "./nested_nodes.ts";
+import type { SubworkflowConfig } from "./nodes/subworkflow/node.ts";
 
 export interface UsedVersion {
   id: string;
@@ -83,7 +84,7 @@ function subworkflowsIn(definition: WorkflowDefinition): PlacedNode[] {
   return [...nodesIn(definition)].filter(({ node }) => node.type === "subworkflow");
 }
 
-const configOf = (node: PlacedNode["node"]) => node.config as NodeConfig<"subworkflow">;
+const configOf = (node: PlacedNode["node"]) => node.config as SubworkflowConfig;
 
 /** Of any of its versions: one that is older is a cycle all the same, and nobody's intention. */
 function contains(version: UsedVersion, workflowId: string, versions: ReadonlyMap<string, UsedVersion>): boolean {

@@ -10,10 +10,13 @@ export interface GraphNode {
   outgoing: readonly WorkflowEdge[];
 }
 
+/** The nodes and edges of a definition, or of what is inside of a node. */
+export type SubGraph = Pick<WorkflowDefinition, "nodes" | "edges">;
+
 /** Nodes in the order in which the definition lists them. */
 export type Graph = ReadonlyMap<string, GraphNode>;
 
-export function graphOf({ nodes, edges }: Pick<WorkflowDefinition, "nodes" | "edges">): Graph {
+export function graphOf({ nodes, edges }: SubGraph): Graph {
   return new Map(
     nodes.map((node) => [
       node.id,

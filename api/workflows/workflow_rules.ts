@@ -2,46 +2,23 @@
  * What a workflow's definition must fulfil beyond its schema, checked when it is saved. Pure;
  * every problem is named by its path (`nodes.2.config.model`, `edges.0.to`), all at once.
  */
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { ErrorDetails } from "#contracts/errors.ts";
 import {
   defaultHandle,
   errorHandle,
-  isContainer,
-  laterNodeKinds,
-  type NodeConfig,
-  type NodeKind,
-  nodeConfigs,
-  nodeKinds,
   type WorkflowDefinition,
   type WorkflowNode,
   workflowLimits,
 } from "#contracts/workflow.ts";
-import { builtInProviders } from "#providers/catalogue.ts";
-import { checkModelSettings } from "#providers/check_settings.ts";
 import { bodyOf, nodesIn, type PlacedNode } from "./nested_nodes.ts";
-import { patternProblem } from "./patterns.ts";
-import {
-  isPlainReference,
-  isReference,
-  referencedNode,
-  referencedRoot,
-  referenceProblem,
-  referencesIn,
-} from "./references.ts";
-import { templateProblem } from "./templates.ts";
-import { ancestorsIn, graphOf, handleOf } from "./workflow_graph.ts";
+import { configProblems, fittingConfig, kindOf, laterNodeKinds, nodeKinds } from "./nodes/catalogue.ts";
+import { isPlainReference, referencedNode, referencedRoot, referenceProblem, referencesIn } from "./references.ts";
+import { ancestorsIn, graphOf, handleOf, type SubGraph } from "./workflow_graph.ts";
 
 type Report = (path: string, message: string) => void;
 
-const configChecks = Object.fromEntries(
-  Object.entries(nodeConfigs).map(([kind, schema]) => [kind, TypeCompiler.Compile(schema)]),
-);
-
 /** Each is parsed, which takes up to 20 microseconds a character. */
 const searchingCharsMax = 20_000;
-
-type SubGraph = Pick<WorkflowDefinition, "nodes" | "edges">;
 
 /** Where a graph stands: the run's own, or the body of a map. */
 interface Place {
@@ -86,29 +63,12 @@ function checkGraph(graph: SubGraph, place: Place, report: Report): void {
   checkOrder(graph, place, report);
 }
 
-export function isNodeKind(type: string): type is NodeKind {
-  return (nodeKinds as readonly string[]).includes(type);
-}
-
-/** Handles that a node can leave by, `error` apart. */
-export function handlesOf(node: WorkflowNode): string[] {
-  switch (node.type) {
-    case "condition":
-      return [
-        ...((node.config as NodeConfig<"condition"> | undefined)?.cases ?? []).map(({ handle }) => handle),
-        "else",
-      ];
-    case "approval":
-      return ["approved", "rejected", "expired"];
-    case "feedback":
-      return [defaultHandle, "expired"];
-    case "output":
-      return [];
-    case "tool":
-      return node.config?.requires_approval ? [defaultHandle, "rejected"] : [defaultHandle];
-    default:
-      return [defaultHandle];
-  }
+/** Handles that a node can leave by, `error` apart; undefined where its config does not tell. */
+function handlesOf(node: WorkflowNode): readonly string[] | undefined {
+  const kind = kindOf(node);
+  if (!kind?.handles) return [defaultHandle];
+  const config = fittingConfig(node);
+  return config && kind.handles(config);
 }
 
 /** A body's nodes see those around it: an id means one node in all of the definition. */
@@ -131,96 +91,19 @@ function checkEnds({ nodes }: SubGraph, { path, depth }: Place, report: Report):
 }
 
 function checkNode(node: WorkflowNode, path: string, report: Report): void {
-  if (!isNodeKind(node.type)) {
-    const later = (laterNodeKinds as readonly string[]).includes(node.type);
-    report(
-      `${path}.type`,
-      later ? `${node.type} nodes are not available yet` : `Expected one of ${nodeKinds.join(", ")}`,
-    );
+  const kind = kindOf(node);
+  if (!kind) {
+    const names = nodeKinds.map((known) => known.kind).join(", ");
+    const isLater = laterNodeKinds.includes(node.type);
+    report(`${path}.type`, isLater ? `${node.type} nodes are not available yet` : `Expected one of ${names}`);
     return;
   }
-  const check = configChecks[node.type];
-  for (const { path: below, message } of check?.Errors(node.config ?? {}) ?? []) {
-    report(`${path}.config${below.replaceAll("/", ".")}`, message);
-  }
-  if (isContainer(node.type) && node.retry) {
+  for (const problem of configProblems(node)) report(`${path}.config${problem.path}`, problem.message);
+  if (kind.isContainer && node.retry) {
     report(`${path}.retry`, `Expected no retry of a ${node.type}: the nodes inside of it have theirs`);
   }
-  if (!check?.Check(node.config ?? {})) return;
-  checkConfig(node, `${path}.config`, report);
-}
-
-/** Rules of a kind that its schema cannot say. `config` fits its schema here. */
-function checkConfig(node: WorkflowNode, path: string, report: Report): void {
-  const config = (node.config ?? {}) as Record<string, unknown>;
-  switch (node.type as NodeKind) {
-    case "llm": {
-      const { messages, model, connection_id, options } = config as NodeConfig<"llm">;
-      for (const [index, { template }] of messages.entries()) {
-        checkTemplate(template, `${path}.messages.${index}.template`, report);
-      }
-      if (connection_id === undefined) checkBuiltInModel(model, options ?? {}, path, report);
-      else if (options)
-        report(`${path}.options`, "Expected no options with a connection_id: they are a built-in model's");
-      return;
-    }
-    case "template":
-      checkTemplate((config as NodeConfig<"template">).template, `${path}.template`, report);
-      return;
-    case "http":
-      checkTemplate((config as NodeConfig<"http">).url, `${path}.url`, report);
-      return;
-    case "tool": {
-      const { http, mcp } = config as NodeConfig<"tool">;
-      if (Boolean(http) === Boolean(mcp)) report(path, "Expected either http or mcp");
-      return;
-    }
-    case "condition":
-      checkCases(config as NodeConfig<"condition">, path, report);
-      return;
-    case "delay": {
-      const { seconds, until } = config as NodeConfig<"delay">;
-      if ((seconds === undefined) === (until === undefined)) report(path, "Expected either seconds or until");
-      return;
-    }
-    case "approval": {
-      const names = Object.keys(node.inputs ?? {});
-      const unknown = (config as NodeConfig<"approval">).editable_params?.find((name) => !names.includes(name));
-      if (unknown) report(`${path}.editable_params`, `Expected names of the node's inputs: ${unknown} is none`);
-      return;
-    }
-  }
-}
-
-/** A model without a connection is one of ours. */
-function checkBuiltInModel(model: string, options: Record<string, unknown>, path: string, report: Report): void {
-  const names = builtInProviders("llm").map(({ name }) => name);
-  if (!names.includes(model)) {
-    report(`${path}.model`, `Expected one of ${names.join(", ")} without a connection_id`);
-    return;
-  }
-  for (const problem of checkModelSettings("llm", { provider: model, options })) {
-    report(`${path}.${problem.path.replace(/^llm\./, "")}`, problem.message);
-  }
-}
-
-function checkTemplate(template: string, path: string, report: Report): void {
-  const problem = templateProblem(template);
-  if (problem) report(path, problem);
-}
-
-function checkCases({ cases }: NodeConfig<"condition">, path: string, report: Report): void {
-  const seen = new Set(["else", errorHandle]);
-  for (const [index, { handle, all, any }] of cases.entries()) {
-    if (seen.has(handle)) report(`${path}.cases.${index}.handle`, `Expected a unique handle: ${handle} is taken`);
-    seen.add(handle);
-    if (Boolean(all) === Boolean(any)) report(`${path}.cases.${index}`, "Expected either all or any");
-    for (const { op, right } of [...(all ?? []), ...(any ?? [])]) {
-      if (op !== "matches" || isReference(right)) continue;
-      const problem = patternProblem(String(right));
-      if (problem) report(`${path}.cases.${index}`, problem);
-    }
-  }
+  const config = fittingConfig(node);
+  if (config) kind.check?.(config, { node, path: `${path}.config`, report });
 }
 
 function checkEdges({ nodes, edges }: SubGraph, place: Place, report: Report): void {
@@ -237,7 +120,9 @@ function checkEdges({ nodes, edges }: SubGraph, place: Place, report: Report): v
     if (seen.has(key)) report(path, "Expected each edge once");
     seen.add(key);
     if (!from) continue;
-    const handles = [...handlesOf(from), ...(from.type === "input" || from.type === "output" ? [] : [errorHandle])];
+    const own = handlesOf(from);
+    if (!own) continue;
+    const handles = [...own, ...(from.type === "input" || from.type === "output" ? [] : [errorHandle])];
     if (!handles.includes(handleOf(edge))) {
       report(
         `${path}.handle`,
@@ -262,9 +147,8 @@ function checkOrder({ nodes, edges }: SubGraph, place: Place, report: Report): v
     if (place.depth === 0 && node.type !== "input" && graph.get(node.id)?.incoming.length === 0) {
       report(path, `Expected an edge to ${node.id}: nothing leads to it`);
     }
-    const streamed =
-      node.type === "output" ? (node.config as NodeConfig<"output"> | undefined)?.stream_from : undefined;
-    if (streamed !== undefined && !own.has(streamed)) {
+    const streamed = node.type === "output" ? node.config?.stream_from : undefined;
+    if (typeof streamed === "string" && !own.has(streamed)) {
       report(`${path}.config.stream_from`, `Expected a node before ${node.id}: ${streamed} is none`);
     }
     for (const reference of referencesOf(node)) {
@@ -277,10 +161,8 @@ function checkOrder({ nodes, edges }: SubGraph, place: Place, report: Report): v
   }
 }
 
-/** Only some kinds have references in their config. */
 function referencesOf(node: WorkflowNode): string[] {
-  const { map, cases, until, body, items } = (node.config ?? {}) as Record<string, unknown>;
-  return referencesIn([node.inputs, map, cases, until, items, node.type === "http" ? body : undefined]);
+  return referencesIn([node.inputs, kindOf(node)?.references?.(node.config ?? {})]);
 }
 
 function targetProblem(reference: string, before: ReadonlySet<string>, { depth }: Place): string | undefined {

@@ -5,11 +5,11 @@
 import { silentLogger } from "#http/logger.ts";
 import { createGuardedHttp } from "#outbound/guarded_http.ts";
 import type { LanguageModel } from "#providers/language_model.ts";
-import type { NodeDeps } from "#runs/engine/node_kind.ts";
 import { type RunEngine, startRunEngine } from "#runs/engine/run_engine.ts";
 import { executeRunTask } from "#runs/run_queue.ts";
 import { sweepRuns } from "#runs/run_sweeper.ts";
 import type { Sql } from "#store/sql.ts";
+import type { NodeDeps } from "#workflows/nodes/node_kind.ts";
 import { type ApiHarness, openApiHarness } from "./api_harness.ts";
 import { type AppClient, openAppClient } from "./app_client.ts";
 

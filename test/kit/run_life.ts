@@ -8,11 +8,11 @@ import type { WorkflowDefinition } from "#contracts/workflow.ts";
 import { createGuardedHttp } from "#outbound/guarded_http.ts";
 import type { LanguageModel } from "#providers/language_model.ts";
 import type { AskedInput, InputRequestRow } from "#runs/engine/input_answers.ts";
-import type { NodeDeps } from "#runs/engine/node_kind.ts";
 import type { RunWriter } from "#runs/engine/recorder.ts";
 import type { ClaimedRun } from "#runs/engine/run_claim.ts";
 import { executeRun } from "#runs/engine/run_executor.ts";
 import type { NodeRunRow, RunOutcome } from "#runs/run_rows.ts";
+import type { NodeDeps } from "#workflows/nodes/node_kind.ts";
 import { patienceMs } from "./patience.ts";
 
 export const input = { id: "in", type: "input" };

@@ -1,7 +1,7 @@
 /** Requests for input as a run meets them: what it asks, what was answered, and what its events say of both. */
 import type { RunEventData } from "#contracts/run_event.ts";
 import type { Sql } from "#store/sql.ts";
-import type { InputAnswer, InputQuestion } from "./node_kind.ts";
+import type { InputAnswer, InputQuestion } from "#workflows/nodes/node_kind.ts";
 
 export interface AskedInput {
   id: string;

@@ -1,9 +1,9 @@
 /** Walks inside of a node: an item of a map each, or a subworkflow's one. */
 import type { RunError } from "#contracts/run_event.ts";
 import { defaultHandle } from "#contracts/workflow.ts";
+import { type Nesting, NodeError, type WalkOutcome } from "#workflows/nodes/node_kind.ts";
 import type { NodeRunRow } from "../run_rows.ts";
 import { restoreWalk } from "./checkpoint.ts";
-import { type Nesting, NodeError, type WalkOutcome } from "./node_kind.ts";
 import { abandonNode, failNode, finishNode } from "./node_steps.ts";
 import type { RunScope } from "./run_scope.ts";
 import { type ActiveNode, type NestedWalks, newWalk, originOf, type Walk } from "./walk.ts";

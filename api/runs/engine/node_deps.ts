@@ -1,7 +1,7 @@
 /** What nodes of one run may reach: models and tools, with the credentials of the run's own project. */
 
 import { type OpenedConnection, openConnection } from "#connections/connections.ts";
-import type { NodeConfig, WorkflowDefinition } from "#contracts/workflow.ts";
+import type { WorkflowDefinition } from "#contracts/workflow.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
 import { connectMcp, McpError } from "#outbound/mcp_client.ts";
 import { builtInProviders, vendorOf } from "#providers/catalogue.ts";
@@ -10,7 +10,7 @@ import { ProviderError } from "#providers/provider_error.ts";
 import { openStage } from "#providers/stages.ts";
 import type { Encryption } from "#store/encryption.ts";
 import type { Sql } from "#store/sql.ts";
-import { type NodeDeps, NodeError } from "./node_kind.ts";
+import { type AskedModel, type NodeDeps, NodeError } from "#workflows/nodes/node_kind.ts";
 import type { ClaimedRun } from "./run_claim.ts";
 
 export interface NodeWorld {
@@ -75,7 +75,7 @@ export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
   };
 }
 
-async function builtIn({ model, options }: NodeConfig<"llm">): Promise<LanguageModel> {
+async function builtIn({ model, options }: AskedModel): Promise<LanguageModel> {
   const models = builtInProviders("llm");
   const provider = models.find(({ name }) => name === model);
   if (!provider) {

@@ -4,19 +4,15 @@ import type { RunErrorCode } from "#contracts/codes.ts";
 import { type RunError, runLimits } from "#contracts/run_event.ts";
 import type { WorkflowNode } from "#contracts/workflow.ts";
 import type { Budget } from "#workflows/evaluation_budget.ts";
-import { resolveValue } from "#workflows/references.ts";
-import { isNodeKind } from "#workflows/workflow_rules.ts";
+import { kindOf } from "#workflows/nodes/catalogue.ts";
 import {
-  type ExecuteNode,
   type NodeContext,
   NodeError,
   type NodeEvent,
   type NodeResult,
   type RunContext,
-} from "./node_kind.ts";
-import { executors } from "./node_kinds.ts";
-
-const reachesOut: ReadonlySet<string> = new Set(["http", "tool", "llm"]);
+} from "#workflows/nodes/node_kind.ts";
+import { resolveValue } from "#workflows/references.ts";
 
 export interface NodeRunOptions extends Omit<NodeContext, "config" | "signal" | "emit"> {
   /** Ends when the node's walk does. */
@@ -30,17 +26,17 @@ export interface NodeRunOptions extends Omit<NodeContext, "config" | "signal" | 
 /** @throws NodeError, or whatever else the node's kind did not foresee */
 export async function runNode(node: WorkflowNode, options: NodeRunOptions): Promise<NodeResult> {
   const { emit, recorded, signal: runSignal, ...seen } = options;
-  if (!isNodeKind(node.type)) throw new NodeError("unknown_node", `There is no node kind ${node.type}`);
+  const kind = kindOf(node);
+  if (!kind) throw new NodeError("unknown_node", `There is no node kind ${node.type}`);
   const timeout = node.timeout_s === undefined ? undefined : AbortSignal.timeout(node.timeout_s * 1000);
   const signal = timeout ? AbortSignal.any([runSignal, timeout]) : runSignal;
-  const execute = executors[node.type] as ExecuteNode<typeof node.type>;
   const work = async () => {
     // What reaches out is named by its node run: the name must outlive a crash before anybody hears it.
-    if (reachesOut.has(node.type)) await recorded();
+    if (kind.reachesOut) await recorded();
     signal.throwIfAborted();
-    return execute({
+    return kind.execute({
       ...seen,
-      config: (node.config ?? {}) as never,
+      config: node.config ?? {},
       async emit(event) {
         signal.throwIfAborted();
         const tooLarge = sizeProblem(event.data, "event_too_large", "an event");

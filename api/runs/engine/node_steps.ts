@@ -1,10 +1,11 @@
 /** What happens to a node from its start to its end: executed, tried again, put to sleep, asked about, finished. */
 import type { NewRunEvent, RunError } from "#contracts/run_event.ts";
-import { defaultHandle, isContainer } from "#contracts/workflow.ts";
+import { defaultHandle } from "#contracts/workflow.ts";
 import { EvaluationError, evaluationLimits, newBudget } from "#workflows/evaluation_budget.ts";
+import { kindOf } from "#workflows/nodes/catalogue.ts";
+import { NodeError, type NodeResult } from "#workflows/nodes/node_kind.ts";
 import type { NodeRunRow } from "../run_rows.ts";
 import { answerOf, type InputRequestRow, requestedData, resolvedData } from "./input_answers.ts";
-import { NodeError, type NodeResult } from "./node_kind.ts";
 import { resolveInputs, runNode, sizeProblem } from "./node_runner.ts";
 import { addUsage, type RunScope } from "./run_scope.ts";
 import { handlesError } from "./stepper.ts";
@@ -35,7 +36,7 @@ export function resumeNode(run: RunScope, active: ActiveNode): void {
   // A parked retry is tried again, a parked delay is over; one that is not due yet sleeps on.
   if (waitsFor === "moment" && row.wake_at) sleepUntil(run, active, row.wake_at, row.error === null);
   if (waitsFor !== undefined) return;
-  const reopened = isContainer(active.node.type);
+  const reopened = kindOf(active.node)?.isContainer === true;
   if (!reopened) active.row = { ...row, attempt: row.attempt + 1 };
   work(run, active, { reopened });
 }

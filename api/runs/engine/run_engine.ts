@@ -5,13 +5,13 @@
 import type { Bus } from "#bus/bus.ts";
 import type { Logger } from "#http/logger.ts";
 import type { Fragment, Sql } from "#store/sql.ts";
+import type { NodeDeps } from "#workflows/nodes/node_kind.ts";
 import { canceledBy, cancelMarked } from "../run_cancel.ts";
 import type { RunMetrics } from "../run_metrics.ts";
 import { publishCanceled } from "../run_news.ts";
 import { answeredWhileParking, enqueueRuns, type RunControl, runControlTopic, unparkRuns } from "../run_queue.ts";
 import { statementMsMax, within } from "./deadline.ts";
 import { openInputRequests } from "./input_answers.ts";
-import type { NodeDeps } from "./node_kind.ts";
 import { createRecorder } from "./recorder.ts";
 import { type ClaimedRun, createRunClaims, leaseRenewalMs, renewLeases } from "./run_claim.ts";
 import { type Ending, type ExecutingRun, executeRun } from "./run_executor.ts";

@@ -7,12 +7,12 @@
 
 import type { RunError } from "#contracts/run_event.ts";
 import { evaluationLimits, newBudget } from "#workflows/evaluation_budget.ts";
+import type { WalkOutcome } from "#workflows/nodes/node_kind.ts";
 import { graphOf } from "#workflows/workflow_graph.ts";
 import type { RunOutcome } from "../run_rows.ts";
 import { type Checkpoint, checkpointOf, restoreWalk } from "./checkpoint.ts";
 import { answerOf } from "./input_answers.ts";
 import { abandonNested, endNested, openNested } from "./nested_walks.ts";
-import type { WalkOutcome } from "./node_kind.ts";
 import { sizeProblem } from "./node_runner.ts";
 import {
   askFor,

@@ -1,8 +1,8 @@
 /** What the parts of one executing run share: what is active, where it is noted, and what it may reach. */
 import { type NewRunEvent, type RunUsage, runLimits } from "#contracts/run_event.ts";
 import type { Budget } from "#workflows/evaluation_budget.ts";
+import type { NodeDeps, NodeResult } from "#workflows/nodes/node_kind.ts";
 import type { InputRequestRow } from "./input_answers.ts";
-import type { NodeDeps, NodeResult } from "./node_kind.ts";
 import type { RunWriter } from "./recorder.ts";
 import type { ClaimedRun } from "./run_claim.ts";
 import type { RunTimers } from "./run_timers.ts";

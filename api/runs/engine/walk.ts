@@ -6,9 +6,9 @@
 import { setMaxListeners } from "node:events";
 import type { NewRunEvent } from "#contracts/run_event.ts";
 import type { WorkflowNode } from "#contracts/workflow.ts";
+import type { InputAnswer, Nesting, RunContext, WalkOutcome } from "#workflows/nodes/node_kind.ts";
 import type { Graph } from "#workflows/workflow_graph.ts";
 import type { NodeRunRow } from "../run_rows.ts";
-import type { InputAnswer, Nesting, RunContext, WalkOutcome } from "./node_kind.ts";
 import type { NodeState } from "./stepper.ts";
 
 export interface Walk {

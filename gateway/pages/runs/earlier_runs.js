@@ -1,6 +1,6 @@
 /** The app's runs, the newest first, page by page. */
 import { byId, clockText, element } from "../talk/dom.js";
-import { statusNames } from "./node_words.js";
+import { statusNames } from "./run_words.js";
 import { listRuns } from "./runs_api.js";
 
 export class EarlierRuns {

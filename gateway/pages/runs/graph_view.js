@@ -1,6 +1,7 @@
 /** The workflow as a line with stations: what a run has passed is brass, where it stands it glows. */
 import { layOut } from "./graph_layout.js";
-import { kinds, stateNames } from "./node_words.js";
+import { wordsOf } from "./node_kinds.js";
+import { stateNames } from "./run_words.js";
 
 const radius = 17;
 /** Room for one station and its words; the width gives way, between these, to the place there is. */
@@ -93,7 +94,7 @@ export class GraphView {
     });
     const title = svg("title", {}, `${name}: ${stateNames.idle}`);
     const icon = svg("path", {
-      d: kinds[node.type]?.icon ?? kinds.template.icon,
+      d: wordsOf(node.type).icon,
       class: "icon",
       transform: "translate(-10 -10) scale(0.8333)",
     });

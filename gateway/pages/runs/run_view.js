@@ -5,10 +5,10 @@
 import { byId, clockText, element } from "../talk/dom.js";
 import { EventList } from "./event_list.js";
 import { GraphView } from "./graph_view.js";
-import { statusNames } from "./node_words.js";
 import { keepEvents, keptEvents } from "./run_memory.js";
 import { emptyRun, isOver, takeEvent } from "./run_state.js";
 import { RunStream } from "./run_stream.js";
+import { statusNames } from "./run_words.js";
 import { answerRequest, getRun, openStream } from "./runs_api.js";
 import { textOf } from "./schema_form.js";
 import { StepsView } from "./steps_view.js";

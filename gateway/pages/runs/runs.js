@@ -2,6 +2,7 @@
 import { byId, element } from "../talk/dom.js";
 import { forgetToken, keepToken, redeemSignInLink, storedToken } from "../talk/management.js";
 import { EarlierRuns } from "./earlier_runs.js";
+import { loadNodeKinds } from "./node_kinds.js";
 import { forgetEvents } from "./run_memory.js";
 import { RunView } from "./run_view.js";
 import { cancelRun, getVersion, listApps, startRun } from "./runs_api.js";
@@ -42,7 +43,7 @@ async function begin() {
 
 async function enterDesk() {
   try {
-    const list = await listApps();
+    const [list] = await Promise.all([listApps(), loadNodeKinds()]);
     apps.clear();
     for (const app of list) apps.set(app.id, app);
   } catch (error) {

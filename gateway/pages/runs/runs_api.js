@@ -5,6 +5,11 @@ export async function listApps() {
   return (await request("GET", "/v1/apps?page_size=100&sort=name")).data;
 }
 
+/** @returns {Promise<{kind: string, name: string, icon: string}[]>} */
+export async function listNodeKinds() {
+  return (await request("GET", "/v1/workflow-node-kinds")).data;
+}
+
 export async function getVersion(workflowId, versionId) {
   return (await request("GET", `/v1/workflows/${workflowId}/versions/${versionId}`)).data;
 }

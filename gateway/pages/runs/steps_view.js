@@ -1,7 +1,8 @@
 /** What happens, node by node in the order of its beginning: words as they come, questions, results. */
 import { durationText, element } from "../talk/dom.js";
-import { kinds, stateNames } from "./node_words.js";
+import { wordsOf } from "./node_kinds.js";
 import { requestForm } from "./request_form.js";
+import { stateNames } from "./run_words.js";
 import { textOf } from "./schema_form.js";
 
 export class StepsView {
@@ -76,7 +77,7 @@ export class StepsView {
         "div",
         { class: "step-head" },
         element("h2", {}, name),
-        element("span", { class: "kind" }, kinds[kind]?.name ?? kind),
+        element("span", { class: "kind" }, wordsOf(kind).name),
         step.state,
         step.time,
       ),

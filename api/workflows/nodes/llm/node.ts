@@ -3,18 +3,41 @@
  * structured output checked. Output: `{text}`, and `json` where an `output_schema` is set.
  */
 
+import { type Static, Type } from "@sinclair/typebox";
+import { oneOf } from "#contracts/one_of.ts";
 import type { RunUsage } from "#contracts/run_event.ts";
-import { defaultHandle, type SchemaNode } from "#contracts/workflow.ts";
+import { defaultHandle, HttpTool, SchemaNode } from "#contracts/workflow.ts";
+import { builtInProviders } from "#providers/catalogue.ts";
+import { checkModelSettings } from "#providers/check_settings.ts";
 import type { HistoryItem, LanguageModel, LlmChunk, LlmRequest } from "#providers/language_model.ts";
-import { jsonSchemaOf, schemaProblems } from "#workflows/schema_node.ts";
-import { renderTemplate } from "#workflows/templates.ts";
+import { jsonSchemaOf, schemaProblems } from "../../schema_node.ts";
+import { renderTemplate, templateProblem } from "../../templates.ts";
+import { config, optional, text, uuid } from "../config_schemas.ts";
 import { callHttpTool, toolSpecOf } from "../http_tool.ts";
-import { type ExecuteNode, type NodeContext, NodeError } from "../node_kind.ts";
+import { defineNode, type ExecuteNode, type NodeContext, NodeError, type NodeReport } from "../node_kind.ts";
+
+const LlmConfig = config({
+  connection_id: optional(uuid()),
+  /** A vendor's model, or without a connection a built-in one. */
+  model: text(200, 1),
+  messages: Type.Array(config({ role: oneOf(["system", "user", "assistant"]), template: text(100_000) }), {
+    minItems: 1,
+    maxItems: 100,
+  }),
+  options: optional(Type.Record(text(100, 1), Type.Unknown())),
+  temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
+  max_tokens: optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+  stream: optional(Type.Boolean()),
+  output_schema: optional(Type.Union([SchemaNode, Type.Null()])),
+  tools: optional(Type.Array(HttpTool, { maxItems: 64 })),
+  max_tool_steps: optional(Type.Integer({ minimum: 1, maximum: 20 })),
+});
+type LlmConfig = Static<typeof LlmConfig>;
 
 const toolStepsDefault = 3;
 type ToolCall = Extract<LlmChunk, { kind: "tool_call" }>;
 
-export const executeLlm: ExecuteNode<"llm"> = async (node) => {
+const execute: ExecuteNode<LlmConfig> = async (node) => {
   const { config, deps } = node;
   const model = await deps.openModel(config);
   try {
@@ -24,7 +47,7 @@ export const executeLlm: ExecuteNode<"llm"> = async (node) => {
   }
 };
 
-async function converse(node: NodeContext<"llm">, model: LanguageModel) {
+async function converse(node: NodeContext<LlmConfig>, model: LanguageModel) {
   const { config, inputs, budget, signal } = node;
   const rendered = config.messages.map(({ role, template }) => ({
     role,
@@ -57,7 +80,7 @@ async function converse(node: NodeContext<"llm">, model: LanguageModel) {
   }
 }
 
-async function readReply(node: NodeContext<"llm">, reply: AsyncIterable<LlmChunk>, index: number, usage: RunUsage) {
+async function readReply(node: NodeContext<LlmConfig>, reply: AsyncIterable<LlmChunk>, index: number, usage: RunUsage) {
   const calls: ToolCall[] = [];
   let text = "";
   for await (const chunk of reply) {
@@ -80,7 +103,7 @@ async function readReply(node: NodeContext<"llm">, reply: AsyncIterable<LlmChunk
 }
 
 /** A failed tool is the model's to deal with: it hears the error. */
-async function answerCall(node: NodeContext<"llm">, call: ToolCall): Promise<HistoryItem> {
+async function answerCall(node: NodeContext<LlmConfig>, call: ToolCall): Promise<HistoryItem> {
   const { deps, nodeRunId, signal } = node;
   const startedMs = deps.now().getTime();
   const answered = { call_id: call.id };
@@ -106,7 +129,7 @@ async function answerCall(node: NodeContext<"llm">, call: ToolCall): Promise<His
   }
 }
 
-function outputOf({ config, budget }: NodeContext<"llm">, text: string) {
+function outputOf({ config, budget }: NodeContext<LlmConfig>, text: string) {
   if (!config.output_schema) return { text };
   let json: unknown;
   try {
@@ -118,3 +141,38 @@ function outputOf({ config, budget }: NodeContext<"llm">, text: string) {
   if (problem) throw new NodeError("bad_output", `${problem[0]}: ${problem[1]}`, { retryable: true });
   return { text, json };
 }
+
+function check({ messages, model, connection_id, options }: LlmConfig, { path, report }: NodeReport): void {
+  for (const [index, { template }] of messages.entries()) {
+    const problem = templateProblem(template);
+    if (problem) report(`${path}.messages.${index}.template`, problem);
+  }
+  if (connection_id === undefined) checkBuiltInModel(model, options ?? {}, path, report);
+  else if (options) report(`${path}.options`, "Expected no options with a connection_id: they are a built-in model's");
+}
+
+/** A model without a connection is one of ours. */
+function checkBuiltInModel(
+  model: string,
+  options: Record<string, unknown>,
+  path: string,
+  report: NodeReport["report"],
+): void {
+  const names = builtInProviders("llm").map(({ name }) => name);
+  if (!names.includes(model)) {
+    report(`${path}.model`, `Expected one of ${names.join(", ")} without a connection_id`);
+    return;
+  }
+  for (const problem of checkModelSettings("llm", { provider: model, options })) {
+    report(`${path}.${problem.path.replace(/^llm\./, "")}`, problem.message);
+  }
+}
+
+export const llm = defineNode({
+  kind: "llm",
+  words: { name: "Model", icon: "M4 6h16v10h-9l-4 4v-4H4zM8 10h8M8 13h5" },
+  config: LlmConfig,
+  check,
+  reachesOut: true,
+  execute,
+});

@@ -1,16 +1,18 @@
 /**
- * What a node kind is: a function from a node and what it sees to what came of it. A kind keeps no
- * state of its own. A node that waits (for an answer, for a moment) says so and is executed again,
- * from its beginning, when the wait is over; then `answer` or `woken` tells.
+ * What a node kind is: its config, its rules, its words, and a function from a node and what it sees to
+ * what came of it. A kind is a folder that exports `defineNode({…})`, and a line in `catalogue.ts`. It
+ * keeps no state of its own. A node that waits (for an answer, for a moment) says so and is executed
+ * again, from its beginning, when the wait is over; then `answer` or `woken` tells.
  */
 
+import type { Static, TSchema } from "@sinclair/typebox";
 import type { RunErrorCode } from "#contracts/codes.ts";
 import type { InputRequest, NewRunEvent, RunError, RunUsage } from "#contracts/run_event.ts";
-import type { NodeConfig, NodeKind, SchemaNode, WorkflowDefinition } from "#contracts/workflow.ts";
+import type { McpTool, SchemaNode, WorkflowDefinition, WorkflowNode } from "#contracts/workflow.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
 import type { LanguageModel } from "#providers/language_model.ts";
-import type { Budget } from "#workflows/evaluation_budget.ts";
-import type { Graph } from "#workflows/workflow_graph.ts";
+import type { Budget } from "../evaluation_budget.ts";
+import type { Graph, SubGraph } from "../workflow_graph.ts";
 
 /** Facts of the run that references and templates can name. */
 export interface RunFacts {
@@ -51,24 +53,29 @@ type EmittedType = "node.progress" | "content.delta" | "content.completed" | "to
 /** An event that a node adds to the run; the executor fills in whose it is. */
 export type NodeEvent = Pick<Extract<NewRunEvent, { type: EmittedType }>, "type" | "data">;
 
+/** The model that an llm node asks for. */
+export interface AskedModel {
+  connection_id?: string;
+  model: string;
+  options?: Record<string, unknown>;
+  temperature?: number;
+  max_tokens?: number;
+}
+
 /** What a node may reach in the world. */
 export interface NodeDeps {
   http: GuardedHttp;
   /** A model for an llm node: built in, or a vendor's through the connection. @throws NodeError */
-  openModel(config: NodeConfig<"llm">): Promise<LanguageModel>;
+  openModel(asked: AskedModel): Promise<LanguageModel>;
   /** Calls an MCP server's tool. @throws NodeError */
-  callMcpTool(
-    tool: NonNullable<NodeConfig<"tool">["mcp"]>,
-    toolArguments: Record<string, unknown>,
-    signal: AbortSignal,
-  ): Promise<unknown>;
+  callMcpTool(tool: McpTool, toolArguments: Record<string, unknown>, signal: AbortSignal): Promise<unknown>;
   /** The definition of a version of the run's own project. */
   definitionOf(versionId: string): Promise<WorkflowDefinition | undefined>;
   now(): Date;
 }
 
-export interface NodeContext<K extends NodeKind = NodeKind> {
-  config: NodeConfig<K>;
+export interface NodeContext<Config = unknown> {
+  config: Config;
   /** The node's `inputs`, resolved. */
   inputs: Record<string, unknown>;
   context: RunContext;
@@ -111,7 +118,44 @@ export interface Nesting {
 
 export type WalkOutcome = { output: Record<string, unknown> } | { error: RunError };
 
-export type ExecuteNode<K extends NodeKind> = (node: NodeContext<K>) => Promise<NodeResult> | NodeResult;
+export type ExecuteNode<Config> = (node: NodeContext<Config>) => Promise<NodeResult> | NodeResult;
+
+/** Where a rule says what is wrong. */
+export interface NodeReport {
+  node: WorkflowNode;
+  /** Of the config: `nodes.2.config`. */
+  path: string;
+  report(path: string, message: string): void;
+}
+
+/** A kind as its folder exports it. `config` of `handles` and `references` may not fit its schema yet: that is reported elsewhere. */
+interface NodeDefinition<Schema extends TSchema> {
+  kind: string;
+  /** For people: its name, and its icon as a path of strokes in a square of 24 by 24. */
+  words: { name: string; icon: string };
+  config: Schema;
+  /** What the schema cannot say. */
+  check?(config: Static<Schema>, at: NodeReport): void;
+  /** Handles that a node can leave by, `error` apart; the default one unless given. */
+  handles?(config: Static<Schema>): readonly string[];
+  /** The part of a config that holds references. */
+  references?(config: Partial<Static<Schema>>): unknown;
+  /** Other nodes are inside of it: it has no `retry`, they do. */
+  isContainer?: true;
+  /** The graph inside of it, where the definition holds it. */
+  body?(config: Static<Schema>): SubGraph;
+  /** It reaches out under the name of its node run, which must be durable before anybody hears it. */
+  reachesOut?: true;
+  execute: ExecuteNode<Static<Schema>>;
+}
+
+/** A kind of any config, as the catalogue holds it. */
+export type NodeKind = NodeDefinition<TSchema>;
+
+/** Sees to it that rules and execution take the config that the schema allows. */
+export function defineNode<Schema extends TSchema>(definition: NodeDefinition<Schema>): NodeKind {
+  return definition as unknown as NodeKind;
+}
 
 /** The node failed for a reason that its author should see. Anything else that is thrown is `internal_error`. */
 export class NodeError extends Error {

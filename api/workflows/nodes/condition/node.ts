@@ -1,14 +1,39 @@
 /** Leaves by the handle of the first case that holds, else by `else`. */
-import type { conditionOps, NodeConfig } from "#contracts/workflow.ts";
-import { type Budget, equalValues } from "#workflows/evaluation_budget.ts";
-import { includesText, matches, patternProblem } from "#workflows/patterns.ts";
-import { resolveValue } from "#workflows/references.ts";
-import { type ExecuteNode, NodeError, type RunContext } from "../node_kind.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import { oneOf } from "#contracts/one_of.ts";
+import { errorHandle } from "#contracts/workflow.ts";
+import { type Budget, equalValues } from "../../evaluation_budget.ts";
+import { includesText, matches, patternProblem } from "../../patterns.ts";
+import { isReference, resolveValue } from "../../references.ts";
+import { config, handle, optional, reference } from "../config_schemas.ts";
+import { defineNode, type ExecuteNode, NodeError, type NodeReport, type RunContext } from "../node_kind.ts";
 
-type Case = NodeConfig<"condition">["cases"][number];
+const conditionOps = [
+  "eq",
+  "ne",
+  "gt",
+  "gte",
+  "lt",
+  "lte",
+  "in",
+  "contains",
+  "starts_with",
+  "matches",
+  "exists",
+  "empty",
+] as const;
+const ConditionTest = config({ left: reference(), op: oneOf(conditionOps), right: optional(reference()) });
+const ConditionCase = config({
+  handle: handle(),
+  all: optional(Type.Array(ConditionTest, { maxItems: 50 })),
+  any: optional(Type.Array(ConditionTest, { maxItems: 50 })),
+});
+const ConditionConfig = config({ cases: Type.Array(ConditionCase, { minItems: 1, maxItems: 50 }) });
+type ConditionConfig = Static<typeof ConditionConfig>;
+type Case = ConditionConfig["cases"][number];
 type Test = NonNullable<Case["all"]>[number];
 
-export const executeCondition: ExecuteNode<"condition"> = ({ config, context, budget }) => {
+const execute: ExecuteNode<ConditionConfig> = ({ config, context, budget }) => {
   const taken = config.cases.find((candidate) => caseHolds(candidate, context, budget));
   const handle = taken?.handle ?? "else";
   return { is: "done", output: { handle }, handle };
@@ -74,3 +99,27 @@ function fits(text: string, right: unknown, budget: Budget): boolean {
   if (problem) throw new NodeError("bad_pattern", problem);
   return matches(pattern, text, budget);
 }
+
+function check({ cases }: ConditionConfig, { path, report }: NodeReport): void {
+  const seen = new Set(["else", errorHandle]);
+  for (const [index, { handle, all, any }] of cases.entries()) {
+    if (seen.has(handle)) report(`${path}.cases.${index}.handle`, `Expected a unique handle: ${handle} is taken`);
+    seen.add(handle);
+    if (Boolean(all) === Boolean(any)) report(`${path}.cases.${index}`, "Expected either all or any");
+    for (const { op, right } of [...(all ?? []), ...(any ?? [])]) {
+      if (op !== "matches" || isReference(right)) continue;
+      const problem = patternProblem(String(right));
+      if (problem) report(`${path}.cases.${index}`, problem);
+    }
+  }
+}
+
+export const condition = defineNode({
+  kind: "condition",
+  words: { name: "Condition", icon: "M5 12h5m0 0 8-6m-8 6 8 6M14 5.500h4.500V10M14 18.500h4.500V14" },
+  config: ConditionConfig,
+  check,
+  handles: ({ cases }) => [...cases.map(({ handle }) => handle), "else"],
+  references: ({ cases }) => cases,
+  execute,
+});
