@@ -253,6 +253,13 @@ describe("the Redis bus", { skip: skipRedis }, () => {
     await server?.stop();
   });
   contract(() => subject);
+
+  it("does not take an answer for late that waits to be read while this process stands", async () => {
+    const answered = subject.bus.ping();
+    const until = Date.now() + 4000;
+    while (Date.now() < until);
+    await answered;
+  });
 });
 
 describe("the Redis bus when Redis is away", { skip: redisServer ? false : "no redis-server on this machine" }, () => {

@@ -13,6 +13,8 @@ import { redisKeys, redisScripts } from "./redis_scripts.ts";
 const startTimeoutMs = 5000;
 /** Of a Redis that hangs; one that is away refuses at once. A thousand connects on a busy machine take their time. */
 const commandTimeoutMs = 3000;
+/** Of a timeout, each in a turn of the loop of its own: a loop that stands uses up one. */
+const timeoutSlices = 10;
 const reconnectDelayMsMax = 2000;
 const ttlAfterExpiryMs = String(voiceLimits.reservationTtlS * 1000);
 const tombstoneMs = String(voiceLimits.tombstoneTtlS * 1000);
@@ -159,15 +161,22 @@ function reconnectDelayMs(retries: number): number {
   return Math.min(reconnectDelayMsMax, 50 * 2 ** Math.min(retries, 10)) + Math.random() * 50;
 }
 
-/** Settles like `promise`, or rejects after `timeoutMs`. */
+/**
+ * Settles like `promise`, or rejects after `timeoutMs` in which this process ran: while its loop stands, the
+ * answer may long be there and wait to be read.
+ */
 async function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`No answer within ${timeoutMs} ms`)), timeoutMs);
+    let left = timeoutSlices;
+    timer = setInterval(() => {
+      left -= 1;
+      if (left === 0) reject(new Error(`No answer within ${timeoutMs} ms`));
+    }, timeoutMs / timeoutSlices);
   });
   try {
     return await Promise.race([promise, timeout]);
   } finally {
-    clearTimeout(timer);
+    clearInterval(timer);
   }
 }
