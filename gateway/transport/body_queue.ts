@@ -38,8 +38,17 @@ export class BodyQueue implements AsyncIterable<Uint8Array> {
     if (!this.complete && !this.paused && this.waitingBytes > pausedAboveBytes) {
       this.paused = true;
       this.flow.pause();
+    } else if (this.complete) {
+      // The last of it may have been read before the pause; the next request comes over the same connection.
+      this.resume();
     }
     this.wake?.();
+  }
+
+  private resume(): void {
+    if (!this.paused) return;
+    this.paused = false;
+    this.flow.resume();
   }
 
   abort(): void {
@@ -70,10 +79,7 @@ export class BodyQueue implements AsyncIterable<Uint8Array> {
       }
       if (this.complete) return;
       if (this.aborted) throw new RequestAbortedError();
-      if (this.paused) {
-        this.paused = false;
-        this.flow.resume();
-      }
+      this.resume();
       await new Promise<void>((resolve) => {
         this.wake = resolve;
       });
