@@ -90,7 +90,11 @@ describe("an answer", () => {
     await done;
     const result = events.find((event) => event.type === "tool_result");
     assert.ok(result?.type === "tool_result" && result.durationMs >= 2500);
-    assert.deepEqual(llm.asked[1]?.history.at(-1), { role: "tool", text: "sunny" });
+    assert.deepEqual(llm.asked[1]?.history.at(-1), {
+      role: "tool",
+      text: "sunny",
+      call: { id: "c1", name: "look_up", arguments: {} },
+    });
     assert.ok(events.some((event) => event.type === "text" && event.text === "It is sunny."));
     assert.ok(types().includes("usage"));
   });

@@ -13,7 +13,7 @@ import type { Scheduler } from "../threads/scheduler.ts";
 import { ClauseQueue } from "./clause_queue.ts";
 import { EventStream } from "./event_stream.ts";
 import { llmTimeoutMs, pull, ttsTimeoutMs, underOwnSignal } from "./stage_limits.ts";
-import type { ToolCall, ToolDesk, ToolResult, ToolSource } from "./tool_desk.ts";
+import { rememberedCall, type ToolCall, type ToolDesk, type ToolResult, type ToolSource } from "./tool_desk.ts";
 
 export type AnswerEvent =
   /** The text grew by a clause, which is not heard yet. */
@@ -150,7 +150,7 @@ export class Answer {
         const result = await this.#runTool(call, signal);
         if (result.farewell) await this.#putClause({ text: result.farewell });
         if (result.leaves || this.isStopped) return;
-        reply.history.push({ role: "tool", text: result.text, ...(result.isError && { isError: true }) });
+        reply.history.push(rememberedCall(call, result));
       }
     }
   }

@@ -1,6 +1,6 @@
 /** The tools that one call offers its model. */
 import type { ServerMessageOf } from "#contracts/voice_protocol.ts";
-import type { LlmChunk, ToolSpec } from "#providers/provider.ts";
+import type { HistoryItem, LlmChunk, ToolSpec } from "#providers/provider.ts";
 
 export type ToolCall = Extract<LlmChunk, { kind: "tool_call" }>;
 export type ToolSource = ServerMessageOf<"tool_event">["source"];
@@ -21,4 +21,9 @@ export interface ToolDesk {
   sourceOf(name: string): ToolSource;
   /** Answers the model's call. A failure is a result; it gives up when `signal` is aborted. */
   run(call: ToolCall, signal: AbortSignal): Promise<ToolResult>;
+}
+
+/** A call and what came of it, as the model remembers them. */
+export function rememberedCall({ id, name, arguments: given }: ToolCall, { text, isError }: ToolResult): HistoryItem {
+  return { role: "tool", text, call: { id, name, arguments: given }, ...(isError && { isError }) };
 }

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { audioFormatFor } from "#contracts/audio_format.ts";
 import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
+import type { LanguageModel, LlmRequest } from "#providers/language_model.ts";
 import { type HarnessOptions, SessionHarness } from "#test/kit/session_harness.ts";
 import { idlePrompt } from "./turns.ts";
 
@@ -624,6 +625,34 @@ describe("session: tools", () => {
       ["started", "completed"],
     );
     assert.equal(h.messages("transcript").at(-1)?.text, "Goodbye then.");
+  });
+
+  it("remembers what the model called and what came of it, in the turns that follow", async () => {
+    const asked: LlmRequest[] = [];
+    const llm: LanguageModel = {
+      async *reply(request) {
+        asked.push(request);
+        if (asked.length === 1) yield { kind: "tool_call", id: "c1", name: "look_up", arguments: { night: 1 } };
+        else yield { kind: "text", text: "I cannot look that up." };
+      },
+      close() {},
+    };
+    const h = await call(scripted(), { llm });
+    await h.command({ type: "user_message", text: "Is there a room?" });
+    await h.runUntil("agent_speech_done");
+    await h.command({ type: "user_message", text: "Why not?" });
+    await h.runUntil("agent_speech_done", 2);
+    const result = {
+      role: "tool",
+      text: "Tool look_up is not available",
+      isError: true,
+      call: { id: "c1", name: "look_up", arguments: { night: 1 } },
+    };
+    assert.deepEqual(asked[1]?.history.slice(-1), [result]);
+    assert.deepEqual(
+      asked[2]?.history.map((item) => (item.role === "tool" ? item : `${item.role}: ${item.text}`)),
+      ["user: Is there a room?", result, "agent: I cannot look that up.", "user: Why not?"],
+    );
   });
 
   it("answers the model that a tool is not available, and speaks its reply", async () => {

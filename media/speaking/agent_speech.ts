@@ -4,6 +4,7 @@
  */
 import type { AudioFormat } from "#contracts/audio_format.ts";
 import type { Answer, AnswerEvent } from "../answering/answer.ts";
+import { rememberedCall } from "../answering/tool_desk.ts";
 import type { Encoder } from "../audio/encoder.ts";
 import type { SessionSink } from "../media_host.ts";
 import type { CallLog } from "../session/call_log.ts";
@@ -115,6 +116,7 @@ export class AgentSpeech {
         return;
       case "tool_result":
         job.leaves ||= event.result.leaves === true;
+        this.#log.remember(rememberedCall(event.call, event.result));
         reportEvent(event, this.#notices, this.#log);
         return;
       default:

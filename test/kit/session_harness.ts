@@ -11,6 +11,7 @@ import type { VadEngine } from "#media/hearing/vad/create_vad.ts";
 import type { MediaSession, SessionCommand, SessionMessage, SessionMessageType } from "#media/media_host.ts";
 import { createSession } from "#media/session/call_session.ts";
 import { defaultProviders } from "#providers/catalogue.ts";
+import type { LanguageModel } from "#providers/language_model.ts";
 import { loadStages } from "#providers/stages.ts";
 import { VirtualClock } from "./virtual_clock.ts";
 
@@ -27,6 +28,8 @@ export interface HarnessOptions {
   outputFormat?: AudioFormat;
   clientBufferMs?: number;
   vad?: VadEngine;
+  /** In place of the configured one. */
+  llm?: LanguageModel;
   /** The caller's device plays what it gets in real time and echoes marks; default true. */
   echoesMarks?: boolean;
   initialMessages?: readonly { role: "user" | "agent"; text: string }[];
@@ -85,7 +88,7 @@ export class SessionHarness {
         scheduler: this.clock,
         stages: {
           stt: (settings) => stages.stt(settings, this.clock),
-          llm: (settings) => stages.llm(settings, this.clock),
+          llm: (settings) => options.llm ?? stages.llm(settings, this.clock),
           tts: (settings) => stages.tts(settings, this.clock),
         },
         vad: options.vad ?? "energy",
