@@ -6,6 +6,8 @@
  * Whatever is handed out here is a copy: it stays valid after the callback that delivered it.
  */
 
+import type { TurnLimits } from "./request_turns.ts";
+
 /** Head of a request. Header names are lower case; repeated headers are joined with ", ". */
 export interface RequestHead {
   method: string;
@@ -117,6 +119,8 @@ export interface Transport {
 export interface TransportOptions {
   /** Largest WebSocket message that is handed over. */
   messageBytesMax: number;
+  /** Of clients that read nothing, where the library has no limits of its own. Tests have shorter ones. */
+  turnLimits?: Partial<TurnLimits>;
 }
 
 /**

@@ -54,7 +54,7 @@ for (const { transport: choice, skip } of transports) {
     before(async () => {
       transport = await openTransport(
         { onRequest: (request, response) => onRequest(request, response), onUpgrade: (upgrade) => onUpgrade(upgrade) },
-        { choice, messageBytesMax, warn: () => {} },
+        { choice, messageBytesMax, turnLimits: { stalledMs: 200 }, warn: () => {} },
       );
       port = await transport.listen("127.0.0.1", 0);
       base = `http://127.0.0.1:${port}`;
@@ -117,6 +117,56 @@ for (const { transport: choice, skip } of transports) {
       assert.equal(seen.hasBody, true);
       assert.equal((seen.headers as Record<string, string>)["x-one"], "1");
       assert.equal(seen.remoteAddress, "127.0.0.1");
+    });
+
+    it("makes no answers ahead for a client that reads none, cuts it, and serves the others", async () => {
+      let handled = 0;
+      const cut = new Set<AbortSignal>();
+      onRequest = async (request, response) => {
+        if (request.path === "/piped") handled += 1;
+        request.signal.addEventListener("abort", () => cut.add(request.signal));
+        await new Promise((resolve) => setImmediate(resolve));
+        response.send(200, [], "x".repeat(256 * 1024));
+      };
+      const crowd = Array.from({ length: 5 }, () => connect(port, "127.0.0.1"));
+      const piped = "GET /piped HTTP/1.1\r\nHost: x\r\n\r\n";
+      for (const socket of crowd) {
+        socket.pause();
+        socket.on("error", () => undefined);
+        await new Promise((resolve) => socket.once("connect", resolve));
+        socket.write(piped.repeat(20_000));
+      }
+      assert.equal((await (await fetch(`${base}/other`)).text()).length, 256 * 1024);
+      await eventually(() => cut.size === crowd.length, "all who read nothing are cut");
+      // What fits into the kernel's buffers was answered, and no more.
+      assert.ok(handled < 5 * 200, `${handled} of 100000`);
+      assert.equal((await (await fetch(`${base}/other`)).text()).length, 256 * 1024);
+      for (const socket of crowd) socket.destroy();
+    });
+
+    // uWebSockets.js cuts a client that does not wait for its answers.
+    const itOnWs = choice === "ws" ? it : () => undefined;
+    itOnWs("answers requests that were sent ahead one after the other, to a client that reads", async () => {
+      onRequest = async (request, response) => {
+        await new Promise((resolve) => setImmediate(resolve));
+        let body = "";
+        for await (const chunk of request.body()) body += Buffer.from(chunk).toString();
+        response.send(200, [], `${request.path}${body};`);
+      };
+      const socket = connect(port, "127.0.0.1");
+      let text = "";
+      socket.on("data", (data) => {
+        text += data.toString();
+      });
+      const asked = Array.from({ length: 3000 }, (_, i) => i);
+      const one = (i: number) => `POST /${i} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n+`;
+      socket.write(asked.map(one).join(""));
+      await eventually(() => text.includes("/2999+;"), "the last answer");
+      assert.deepEqual(
+        [...text.matchAll(/\/(\d+)\+;/g)].map((match) => Number(match[1])),
+        asked,
+      );
+      socket.destroy();
     });
 
     it("answers HEAD and 204 without a body", async () => {

@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { BodyQueue } from "./body_queue.ts";
 import { isFramedOnce, isPlainUpgrade } from "./request_framing.ts";
+import { RequestTurns } from "./request_turns.ts";
 import {
   type HttpResponse,
   isBodyless,
@@ -37,7 +38,12 @@ export function createWsTransport(handlers: TransportHandlers, options: Transpor
   const upgrading = new Set<Duplex>();
   const refused = new WeakSet<Duplex>();
 
+  const turns = new RequestTurns(options.turnLimits);
   const server = createServer((req, res) => {
+    turns.take(req.socket, { response: res, handle: () => answer(req, res) });
+  });
+
+  function answer(req: IncomingMessage, res: ServerResponse): void {
     const abort = new AbortController();
     const body = new BodyQueue({ pause: () => req.pause(), resume: () => req.resume() });
     const hasBody = (req.headers["content-length"] ?? "0") !== "0" || "transfer-encoding" in req.headers;
@@ -46,8 +52,13 @@ export function createWsTransport(handlers: TransportHandlers, options: Transpor
       req.on("end", () => body.push(new Uint8Array(), true));
     } else body.push(new Uint8Array(), true);
     req.on("error", () => body.abort());
+    let hasLeft = false;
+    res.on("finish", () => {
+      // node:http also says so of an answer that was on its way when its socket was destroyed.
+      hasLeft = !req.socket.destroyed;
+    });
     res.on("close", () => {
-      if (res.writableFinished) return;
+      if (hasLeft) return;
       abort.abort();
       body.abort();
     });
@@ -58,13 +69,14 @@ export function createWsTransport(handlers: TransportHandlers, options: Transpor
       // What came with it is parsed already.
       refused.add(req.socket);
       res.shouldKeepAlive = false;
-      return response.send(400, []);
+      response.send(400, []);
+      return;
     }
     run(
       () => handlers.onRequest({ ...head, hasBody, body: () => body }, response),
       () => response.send(500, []),
     );
-  });
+  }
 
   server.on("upgrade", (req: IncomingMessage, socket: Socket, early: Buffer) => {
     const abort = new AbortController();
