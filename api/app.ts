@@ -20,6 +20,7 @@ import { platformErrorContract, platformErrorResponse } from "#http/platform_fac
 import { createRequestMetrics, type RequestMetrics } from "#http/request_metrics.ts";
 import type { Route } from "#http/route.ts";
 import { createService, type Fetch } from "#http/service.ts";
+import { unknownPathResponse } from "#http/tax_face.ts";
 import { accessKeyRoutes } from "#identity/access_keys.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
 import { believedAddress } from "#identity/attempt_limits.ts";
@@ -161,6 +162,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const proxy = (request: Request) => forwardInvocation({ ...apiDeps, appDomain, hostedApp, appService }, request);
   const management = createService({
     ...shared,
+    faceOfUnknown: unknownPathResponse,
     routes: [...routes, ...healthRoutes({ sql, bus })],
     documents: {
       "/openapi.json": async () => Response.json(openApi),

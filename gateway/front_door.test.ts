@@ -248,6 +248,17 @@ for (const { transport, skip } of transports) {
       assert.match(status, /413/);
     });
 
+    it("refuses other methods on what it serves itself, and says which there are", async () => {
+      const before = api.requests.length;
+      for (const path of ["/healthz", "/readyz", "/talk", "/v1/voice/calls/x/y"]) {
+        const answer = await fetch(url + path, { method: "POST", body: "{}" });
+        assert.deepEqual([answer.status, answer.headers.get("allow")], [405, "GET, HEAD"], path);
+        const body = (await answer.json()) as { error: { code: string }; detail: string };
+        assert.deepEqual([body.error.code, body.detail], ["method_not_allowed", "Method Not Allowed"]);
+      }
+      assert.equal(api.requests.length, before);
+    });
+
     it("serves its own health, figures and page", async () => {
       assert.deepEqual(await (await fetch(`${url}/healthz`)).json(), { status: "ok" });
       assert.equal((await fetch(`${url}/readyz`)).status, 200);

@@ -210,9 +210,9 @@ function headersOf(reply: Dispatcher.ResponseData): ResponseHeaders {
 }
 
 /** An error in the forms of both services: who asked may be a client of either. */
-export function sendError(response: HttpResponse, code: ErrorCode): void {
+export function sendError(response: HttpResponse, code: ErrorCode, more: ResponseHeaders = []): void {
   const { status, message } = errorCatalogue[code];
-  const headers: [string, string][] = [["content-type", "application/json"]];
+  const headers: (readonly [string, string])[] = [["content-type", "application/json"], ...more];
   if (status === 503) headers.push(["retry-after", String(retryAfterS)]);
   response.send(status, headers, JSON.stringify({ error: { code, message }, detail: message }));
 }

@@ -26,7 +26,7 @@ import { createCloseSpool } from "./calls/close_spool.ts";
 import { injectControl } from "./calls/control.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createDrain } from "./drain.ts";
-import { createFrontDoor } from "./front_door.ts";
+import { createFrontDoor, sendError } from "./front_door.ts";
 import { isForeignHost, ownPage } from "./local_routes.ts";
 import type { Log } from "./log.ts";
 import { createGatewayMetrics } from "./metrics.ts";
@@ -158,17 +158,17 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   async function onRequest(request: HttpRequest, response: HttpResponse): Promise<void> {
     if (isForeignHost(request.headers.host, config.appDomain)) return frontDoor.forward(request, response, true);
     const isRead = request.method === "GET" || request.method === "HEAD";
-    if (isCallPath(request.path) && isRead) return admission.preflight(request.path, response);
-    const page =
-      isRead &&
-      (await ownPage(request.path, {
-        ifNoneMatch: request.headers["if-none-match"],
-        connectTo: [config.publicUrl, gatewayPublicUrl].filter((url) => url !== undefined),
-        liveKitUrl: config.liveKitUrl,
-        isDraining: () => drain.isDraining,
-        isReady,
-        metrics,
-      }));
+    const refuseMethod = () => sendError(response, "method_not_allowed", [["allow", "GET, HEAD"]]);
+    if (isCallPath(request.path)) return isRead ? admission.preflight(request.path, response) : refuseMethod();
+    const page = await ownPage(request.path, {
+      ifNoneMatch: request.headers["if-none-match"],
+      connectTo: [config.publicUrl, gatewayPublicUrl].filter((url) => url !== undefined),
+      liveKitUrl: config.liveKitUrl,
+      isDraining: () => drain.isDraining,
+      isReady,
+      metrics,
+    });
+    if (page && !isRead) return refuseMethod();
     if (page) return response.send(page.status, Object.entries(page.headers), page.body);
     return frontDoor.forward(request, response, false);
   }

@@ -57,6 +57,8 @@ export interface ApiErrorOptions {
   cause?: unknown;
   /** Seconds for the `Retry-After` header (429 and 503). */
   retryAfterS?: number;
+  /** Methods for the `Allow` header (405). */
+  allow?: readonly string[];
 }
 
 /** An answer that the client is meant to see. Anything else that is thrown is a 500. */
@@ -67,6 +69,7 @@ export class ApiError extends Error {
   readonly detail: string | undefined;
   readonly beside: Readonly<Record<string, unknown>> | undefined;
   readonly retryAfterS: number | undefined;
+  readonly allow: readonly string[] | undefined;
 
   constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
     super(errorCatalogue[code].message, { cause: options.cause });
@@ -77,6 +80,7 @@ export class ApiError extends Error {
     this.detail = options.detail;
     this.beside = options.beside;
     this.retryAfterS = options.retryAfterS;
+    this.allow = options.allow;
   }
 
   get status(): number {

@@ -57,6 +57,19 @@ export function withoutAbsent(value: unknown): unknown {
   return value;
 }
 
+/**
+ * Whether a body of this content type is read as JSON: one that says so, or says nothing.
+ * JSON is UTF-8 (RFC 8259, section 8.1): another charset is another type.
+ */
+export function isJsonType(contentType: string | null): boolean {
+  if (contentType === null) return true;
+  const [type = "", ...parameters] = contentType.toLowerCase().split(";");
+  const charset = parameters.map((one) => /^\s*charset\s*=\s*"?([^"\s]*)/.exec(one)?.[1]).find(Boolean);
+  return (
+    /^\s*(application\/([\w.-]+\+)?json|text\/json)\s*$/.test(type) && /^(utf-?8|us-ascii)$/.test(charset ?? "utf-8")
+  );
+}
+
 /** A body's bytes. @throws ApiError payload_too_large above `bytesMax` */
 export async function readBodyBytes(request: Request, bytesMax = bodyBytesMaxDefault): Promise<Uint8Array> {
   const tooLarge = () => new ApiError("payload_too_large", { details: { body: `Expected at most ${bytesMax} bytes` } });

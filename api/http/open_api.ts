@@ -195,7 +195,9 @@ function errorsOf(spec: Spec, errors: ErrorContract): ErrorCode[] {
   if (spec.guard.scheme !== "none") codes.add("unauthorized");
   if (spec.path.includes("{")) codes.add("not_found");
   if (spec.query || spec.body || spec.params) codes.add(errors.invalidRequest);
-  if (spec.body) codes.add("payload_too_large");
+  if (spec.body) codes.add("payload_too_large").add("unsupported_media_type");
+  // A living API key, which no person is.
+  if (spec.guard.scheme === "access_token") codes.add("forbidden");
   codes.add("internal_error").add("unavailable");
   return [...codes];
 }

@@ -1,5 +1,6 @@
 /** How the application platform's errors look: `{error: {code, message, details?}}`. */
 import { type ApiError, errorCatalogue } from "#contracts/errors.ts";
+import { errorHeaders } from "./error_headers.ts";
 import type { ErrorContract } from "./open_api.ts";
 
 export const platformErrorContract: ErrorContract = {
@@ -22,8 +23,5 @@ export const platformErrorContract: ErrorContract = {
 };
 
 export function platformErrorResponse(error: ApiError): Response {
-  const headers: Record<string, string> = {};
-  if (error.retryAfterS !== undefined) headers["retry-after"] = String(error.retryAfterS);
-  if (error.code === "unauthorized") headers["www-authenticate"] = "Bearer";
-  return Response.json({ error: error.body() }, { status: error.status, headers });
+  return Response.json({ error: error.body() }, { status: error.status, headers: errorHeaders(error) });
 }

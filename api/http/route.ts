@@ -7,7 +7,7 @@ import { type Static, type TObject, type TProperties, type TSchema, Type } from 
 import { ApiError, type ErrorCode } from "#contracts/errors.ts";
 import { isUuid } from "#contracts/secrets.ts";
 import { closed } from "./closed_schema.ts";
-import { type JsonBodyOptions, parseJsonBody, readBodyBytes, withoutAbsent } from "./json_body.ts";
+import { isJsonType, type JsonBodyOptions, parseJsonBody, readBodyBytes, withoutAbsent } from "./json_body.ts";
 import { pathReaderFor, queryReaderFor } from "./query.ts";
 import { validatorFor } from "./validation.ts";
 
@@ -136,7 +136,7 @@ export interface Route {
   run(request: Request, params: Record<string, string>): Promise<Response>;
 }
 
-/** Checks, in this order: credential (401), ids in the path (404), query and body (400, 413). */
+/** Checks, in this order: credential (401), ids in the path (404), query and body (400, 413, 415). */
 export function route<
   Principal,
   const Path extends string,
@@ -167,6 +167,13 @@ export function route<
     if (bodyValidator) {
       const bytes = await readBodyBytes(request, spec.bodyOptions?.bytesMax);
       onBody(bytes);
+      if (bytes.length > 0 && !isJsonType(request.headers.get("content-type"))) {
+        const detail = "Expected a body with Content-Type: application/json";
+        throw new ApiError("unsupported_media_type", {
+          detail,
+          details: { "Content-Type": "Expected application/json" },
+        });
+      }
       body = bodyValidator.parse(parseJsonBody(bytes, spec.bodyOptions));
       if (spec.bodyOptions?.parse) body = withoutAbsent(body);
     }

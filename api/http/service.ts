@@ -1,6 +1,6 @@
 /**
  * Serves routes: (Request) => Response on web standards. The life of a request: an id, the route
- * by method and path (unknown: 404), its checks and handler, the error's face, log and metrics.
+ * by method and path (unknown: 404, with other methods: 405), its checks and handler, the error's face, log and metrics.
  */
 import { Hono } from "hono";
 import { ApiError } from "#contracts/errors.ts";
@@ -16,6 +16,8 @@ export interface ServiceOptions {
   forwards?: Readonly<Record<string, (request: Request) => Promise<Response>>>;
   /** Renders an error in the service's contract. */
   face(error: ApiError): Response;
+  /** Renders the 404 of a path that nobody has, where that is not `face`. */
+  faceOfUnknown?(error: ApiError): Response;
   /** The answer that an exception from a library stands for, for example a store that is away. */
   translateError?(error: unknown): ApiError | undefined;
   logger: Logger;
@@ -40,12 +42,30 @@ export function createService(options: ServiceOptions): Fetch {
   for (const [path, forward] of Object.entries(options.forwards ?? {})) {
     app.all(path, (context) => answer(options, path, context.req.raw, () => forward(context.req.raw)));
   }
-  app.notFound((context) =>
-    answer(options, "unknown", context.req.raw, async () => {
-      throw new ApiError("not_found");
-    }),
-  );
+  const methodsOf = methodTable(options);
+  app.notFound((context) => {
+    const allow = methodsOf(context.req.path);
+    const faced = allow.length > 0 ? options : { ...options, face: options.faceOfUnknown ?? options.face };
+    return answer(faced, "unknown", context.req.raw, async () => {
+      throw allow.length > 0 ? new ApiError("method_not_allowed", { allow }) : new ApiError("not_found");
+    });
+  });
   return async (request) => app.fetch(request);
+}
+
+/** Which methods a path has, in alphabetical order; none for a path that nobody has. */
+function methodTable({ routes, documents = {} }: ServiceOptions): (path: string) => string[] {
+  const served = [
+    ...routes.map(({ spec }) => ({ path: spec.path, method: spec.method as string })),
+    ...Object.keys(documents).map((path) => ({ path, method: "GET" })),
+  ].map(({ path, method }) => ({
+    pattern: new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`),
+    methods: method === "GET" ? ["GET", "HEAD"] : [method],
+  }));
+  return (path) => {
+    const methods = served.filter(({ pattern }) => pattern.test(path)).flatMap((one) => one.methods);
+    return [...new Set(methods)].sort();
+  };
 }
 
 async function answer(options: ServiceOptions, name: string, request: Request, run: () => Promise<Response>) {

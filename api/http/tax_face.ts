@@ -3,6 +3,7 @@
  * fit its schema a 422 with the list of issues, each with `type`, `loc` and `msg`.
  */
 import type { ApiError } from "#contracts/errors.ts";
+import { errorHeaders } from "./error_headers.ts";
 import type { ErrorContract } from "./open_api.ts";
 
 const issueSchema = {
@@ -54,11 +55,15 @@ export function taxStatusOf(error: ApiError): number {
 }
 
 export function taxErrorResponse(error: ApiError): Response {
-  const headers: Record<string, string> = {};
-  if (error.retryAfterS !== undefined) headers["retry-after"] = String(error.retryAfterS);
-  if (error.code === "unauthorized") headers["www-authenticate"] = "Bearer";
   const detail = error.issues ?? error.detail ?? sentenceFor(error);
+  const headers = errorHeaders(error);
   return Response.json({ detail, ...error.beside }, { status: taxStatusOf(error), headers });
+}
+
+/** For a path that no service has: in the forms of both, since whose client asks is not known. */
+export function unknownPathResponse(error: ApiError): Response {
+  const body = { detail: sentenceFor(error), error: error.body() };
+  return Response.json(body, { status: error.status, headers: errorHeaders(error) });
 }
 
 /** Handlers that name fields, for both services alike, are readable here as well. */

@@ -10,6 +10,7 @@ import { ApiError } from "#contracts/errors.ts";
 import type { Guard } from "#http/route.ts";
 import type { Sql } from "#store/sql.ts";
 import type { Caller, Role } from "./caller.ts";
+import { showsLivingApiKey } from "./living_api_key.ts";
 import { openRemembered } from "./remembered.ts";
 
 export const accessTokenTtlS = 60 * 60;
@@ -52,6 +53,7 @@ interface Standing {
 export const unauthorized = (detail: string, cause?: unknown) => new ApiError("unauthorized", { detail, cause });
 export const refusals = {
   missing: "Missing credential: expected Authorization: Bearer with an access token",
+  person: "This call needs a signed-in user: expected Authorization: Bearer with an access token, not an API key",
   malformed: "Malformed credential: expected Authorization: Bearer with an access token",
   notAccepted: "Credential not accepted: the access token is unknown, expired or revoked",
 };
@@ -82,7 +84,10 @@ export async function openAccessTokens(deps: {
 
   const accountBehind = async (request: Request): Promise<Account> => {
     const header = request.headers.get("authorization");
-    if (header === null || header.trim() === "") throw unauthorized(refusals.missing);
+    if (header === null || header.trim() === "") {
+      if (await showsLivingApiKey(sql, request)) throw new ApiError("forbidden", { detail: refusals.person });
+      throw unauthorized(refusals.missing);
+    }
     const token = accessTokenIn(header);
     if (token === undefined) throw unauthorized(refusals.malformed);
     return accountOf(token);

@@ -11,7 +11,7 @@ import type { Bus } from "#bus/bus.ts";
 import { type OpenApiInfo, openApiFor } from "#http/open_api.ts";
 import type { Route } from "#http/route.ts";
 import { createService, type Fetch, type ServiceOptions } from "#http/service.ts";
-import { taxErrorContract, taxErrorResponse } from "#http/tax_face.ts";
+import { taxErrorContract, taxErrorResponse, unknownPathResponse } from "#http/tax_face.ts";
 import { openAccessTokens } from "#identity/access_tokens.ts";
 import { apiKeyRoutes, openApiKeys } from "#identity/api_keys.ts";
 import type { AddressOf } from "#identity/attempt_limits.ts";
@@ -104,6 +104,7 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
   const fetch = createService({
     ...serving,
     face: taxErrorResponse,
+    faceOfUnknown: unknownPathResponse,
     routes,
     documents: { ...accountPages, "/openapi/tax.json": async () => Response.json(openApi) },
   });

@@ -30,7 +30,11 @@ describe("billable requests", () => {
   ) => {
     const text = typeof body === "string" ? body : JSON.stringify(body);
     const response = await api.app.fetch(
-      new Request(`http://api.test${path}`, { method: "POST", headers, body: text }),
+      new Request(`http://api.test${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body: text,
+      }),
     );
     // biome-ignore lint/suspicious/noExplicitAny: a test reads bodies as a client in JavaScript does
     return { status: response.status, body: (await response.json()) as any };
@@ -73,6 +77,31 @@ describe("billable requests", () => {
     await api.call("DELETE", `/v1/api-keys/${key_id}`, { token: owner });
     assert.equal(await refusal({ "x-api-key": key }), unknown, "and at once, although it was remembered");
     assert.match(unknown, /not accepted/);
+  });
+
+  it("are what a key opens: where a person is needed a living key is a 403, any other a 401", async () => {
+    const { api_key: key, key_id } = await newKey(owner);
+    const ask = async (method: string, path: string, apiKey: string) => {
+      const headers = { "x-api-key": apiKey, "content-type": "application/json" };
+      const response = await api.app.fetch(new Request(`http://api.test${path}`, { method, headers }));
+      return { status: response.status, body: (await response.json()) as { detail: string } };
+    };
+    const forPeople = [
+      ["GET", "/v1/api-keys"],
+      ["POST", "/v1/api-keys"],
+      ["GET", "/v1/auth/me"],
+      ["GET", "/v1/orgs/me/request-log"],
+      ["POST", "/v1/personal-access-tokens"],
+      ["PATCH", `/v1/admin/organizations/${crypto.randomUUID()}`],
+    ] as const;
+    for (const [method, path] of forPeople) {
+      const { status, body } = await ask(method, path, key);
+      assert.equal(status, 403, `${method} ${path}`);
+      assert.match(body.detail, /needs a signed-in user/);
+      assert.equal((await ask(method, path, "nonsense")).status, 401);
+    }
+    await api.call("DELETE", `/v1/api-keys/${key_id}`, { token: owner });
+    for (const [method, path] of forPeople) assert.equal((await ask(method, path, key)).status, 401);
   });
 
   it("name the place of what is wrong, in arrays by number", async () => {

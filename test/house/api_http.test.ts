@@ -21,18 +21,57 @@ describe("every request", () => {
 
   const post = (body: unknown) => api.call("POST", "/v1/projects", { token: api.owner.token, body });
 
-  it("to an unknown path or with another method is a 404 in the envelope", async () => {
-    const notFound = { error: { code: "not_found", message: "Not Found" } };
-    for (const [method, path] of [
-      ["GET", "/"],
-      ["GET", "/v1/nothing"],
-      ["PUT", "/v1/projects"],
-      ["GET", "/v1/projects/"],
-      ["POST", "/openapi.json"],
+  it("to an unknown path is a 404 in the forms of both services", async () => {
+    const notFound = { detail: "Not Found", error: { code: "not_found", message: "Not Found" } };
+    for (const path of ["/", "/v1/nothing", "/v1/projects/", "/v1/bookings/1/2/3", "/v1/taxes", "/v1/tax/nothing"]) {
+      const answer = await api.call("GET", path, { token: api.owner.token });
+      assert.deepEqual([answer.status, answer.body], [404, notFound], path);
+    }
+  });
+
+  it("with a method that its path does not have is a 405 in its service's form, and says which it has", async () => {
+    const id = crypto.randomUUID();
+    for (const [method, path, allow, key] of [
+      ["PUT", "/v1/projects", "GET, HEAD, POST", "error"],
+      ["POST", `/v1/projects/${id}`, "DELETE, GET, HEAD, PATCH", "error"],
+      ["POST", "/openapi.json", "GET, HEAD", "error"],
+      ["OPTIONS", "/healthz", "GET, HEAD", "error"],
+      ["DELETE", "/v1/tax/calculate", "POST", "detail"],
+      ["PUT", `/v1/bookings/${id}`, "GET, HEAD", "detail"],
+      ["POST", "/openapi/tax.json", "GET, HEAD", "detail"],
     ] as const) {
       const answer = await api.call(method, path, { token: api.owner.token });
-      assert.deepEqual([answer.status, answer.body], [404, notFound], `${method} ${path}`);
+      assert.deepEqual([answer.status, answer.headers.get("allow")], [405, allow], `${method} ${path}`);
+      assert.deepEqual(Object.keys(answer.body), [key], `${method} ${path}`);
+      if (key === "error") assert.equal(answer.body.error.code, "method_not_allowed");
     }
+  });
+
+  it("with a body that says it is no JSON is a 415, and of JSON by any of its names it is read", async () => {
+    const send = async (contentType: string | undefined, path: string) => {
+      const request = new Request(`http://api.test${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${api.owner.token}`, ...(contentType && { "content-type": contentType }) },
+        body: new TextEncoder().encode('{"name":7}'),
+      });
+      const answer = await api.app.fetch(request);
+      return { status: answer.status, body: (await answer.json()) as Record<string, { code?: string }> };
+    };
+    const others = [
+      "text/plain",
+      "application/x-www-form-urlencoded",
+      "multipart/form-data; boundary=x",
+      "application/jsonp",
+      "application/json; charset=utf-16",
+    ];
+    for (const type of others) {
+      const answer = await send(type, "/v1/projects");
+      assert.deepEqual([answer.status, answer.body.error?.code], [415, "unsupported_media_type"], type);
+    }
+    const ofTax = await send("text/plain", "/v1/auth/login");
+    assert.deepEqual([ofTax.status, Object.keys(ofTax.body)], [415, ["detail"]]);
+    const json = [undefined, "application/json", "Application/JSON;charset=UTF-8", "application/problem+json"];
+    for (const type of json) assert.equal((await send(type, "/v1/projects")).status, 400, type);
   });
 
   it("carries an id of its own in the answer", async () => {

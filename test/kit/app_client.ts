@@ -86,7 +86,12 @@ export async function openAppClient(api: ApiHarness): Promise<AppClient> {
     const response = await api.app.fetch(
       new Request(`http://${host}:8080${path}`, {
         method,
-        headers: { host: `${host}:8080`, ...(token && { authorization: `Bearer ${token}` }), ...headers },
+        headers: {
+          host: `${host}:8080`,
+          "content-type": "application/json",
+          ...(token && { authorization: `Bearer ${token}` }),
+          ...headers,
+        },
         ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
       }),
     );

@@ -113,7 +113,7 @@ for (const { transport, skip } of transports) {
         ["GET", "/internal/runs/positions", {}, 404],
         ["GET", "/metrics", {}, 404],
         ["GET", "/talk", {}, 404],
-        ["PATCH", "/v1/runs", { body: "{}" }, 404],
+        ["PATCH", "/v1/runs", { body: "{}" }, 405],
       ];
       for (const [method, path, request, status] of refusals) {
         const answer = await ask(method, path, request);

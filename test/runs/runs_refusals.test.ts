@@ -185,7 +185,7 @@ describe("a request that cannot be taken", () => {
       for (const path of ["/v1/apps", "/v1/nothing", "/internal/runs/positions", "/healthz", "/v1/runs/"]) {
         assertRefused(await client.call(app.host, "GET", path), "not_found", path);
       }
-      assertRefused(await client.call(app.host, "DELETE", `/v1/runs/${runId}`), "not_found", "another method");
+      assertRefused(await client.call(app.host, "DELETE", `/v1/runs/${runId}`), "method_not_allowed", "another method");
       assertRefused(await client.manage("GET", `/v1/runs/${runId}`), "not_found", "a run at the management API");
     });
 

@@ -48,7 +48,7 @@ describe("addresses over the api", () => {
     const withKey = await api.app.fetch(
       new Request(`http://api.test${path}`, {
         method: "POST",
-        headers: { "x-api-key": key.api_key },
+        headers: { "x-api-key": key.api_key, "content-type": "application/json" },
         body: JSON.stringify({ address: rome }),
       }),
     );

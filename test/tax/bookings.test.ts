@@ -36,7 +36,7 @@ describe("bookings", () => {
   };
   /** The same request by a program with a key. */
   const withKey = async (key: string, method: string, path: string, body?: unknown) => {
-    const headers = { "x-api-key": key };
+    const headers = { "x-api-key": key, "content-type": "application/json" };
     const request = new Request(`http://api.test${path}`, {
       method,
       headers,

@@ -75,7 +75,7 @@ describe("invoices", () => {
     if (!credential.startsWith("svc_")) {
       return api.call(method, path, { token: credential, ...(body !== undefined && { body }) });
     }
-    const headers = { "x-api-key": credential };
+    const headers = { "x-api-key": credential, "content-type": "application/json" };
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
     const response = await api.app.fetch(new Request(`http://api.test${path}`, { method, headers, ...sent }));
     return { status: response.status, headers: response.headers, body: await response.json() };

@@ -60,7 +60,8 @@ describe("every route of the tax service", () => {
       };
       return schema.type === "integer" ? "17" : schema.format === "uuid" ? someId : "token";
     });
-  const send = async (operation: Operation, body: string | undefined, headers: Record<string, string>, query = "") => {
+  const send = async (operation: Operation, body: string | undefined, given: Record<string, string>, query = "") => {
+    const headers = { "content-type": "application/json", ...given };
     const hasBody = body !== undefined && operation.method !== "GET";
     const init = { method: operation.method, headers, ...(hasBody && { body }) };
     const response = await api.app.fetch(new Request(`http://api.test${pathOf(operation)}${query}`, init));

@@ -51,7 +51,11 @@ export async function openBookingDesk(rules: readonly Rule[]): Promise<BookingDe
     caller: { organizationId: organization.id, environment: "live", userId: null, apiKeyId: null },
     at: new Date("2026-06-01T10:00:00Z"),
     async call(method, path, body) {
-      const response = await desk.fetch(path, { method, ...(body !== undefined && { body: JSON.stringify(body) }) });
+      const response = await desk.fetch(path, {
+        method,
+        headers: { "content-type": "application/json" },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
       return { status: response.status, body: await response.json() };
     },
     fetch: (path, options) => service(new Request(`http://desk.test${path}`, options)),
