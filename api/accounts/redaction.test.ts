@@ -13,6 +13,46 @@ describe("redaction", () => {
     }
   });
 
+  it("covers short names where they are words of their own", () => {
+    for (const name of [
+      "pwd",
+      "auth",
+      "pin",
+      "PIN",
+      "access_key",
+      "accessKey",
+      "cardPan",
+      "pan",
+      "user-pwd",
+      "doorPin",
+    ]) {
+      assert.ok(isSensitive(name), name);
+    }
+    for (const name of [
+      "shipping",
+      "author",
+      "authority",
+      "company",
+      "span",
+      "keyboard",
+      "idempotencyKey",
+      "opinion",
+    ]) {
+      assert.ok(!isSensitive(name), name);
+    }
+  });
+
+  it("covers card numbers as text, as numbers and as names, and leaves other digits", () => {
+    // Test numbers that payment companies publish; none is a card's.
+    for (const number of ["4111111111111111", "4111 1111 1111 1111", "5555-5555-5555-4444", "378282246310005"]) {
+      const said = JSON.stringify(redacted({ notes: `pay with ${number}.`, [`for ${number}`]: 1 }));
+      assert.ok(!said.includes(number), said);
+    }
+    assert.deepEqual(redacted({ n: 4111111111111111 }), { n: "[redacted]" });
+    const kept = { at: 1795320000000, amount: "12345678.123456789012", booking: "4111111111111112", nights: 2 };
+    assert.deepEqual(redacted(kept), kept);
+  });
+
   it("lets no sensitive value through, wherever it stands", () => {
     const secret = "hunter2-and-more";
     const places = fc.letrec<{ value: unknown }>((tie) => ({

@@ -34,6 +34,9 @@ export class AddressRefusedError extends Error {
 export const privateAddressesWarning =
   "ALLOW_PRIVATE_ADDRESSES is true: requests to addresses that users give reach private networks; for development only";
 
+/** Public by their range, and yet a cloud's own service for what runs in it: Azure's agent and DNS. */
+const cloudServices = new Set(["168.63.129.16"]);
+
 /** Global unicast of IPv6 is 2000::/3 (RFC 4291, section 2.4); the rest is unassigned or special. */
 const globalUnicastIpv6 = ipaddr.parseCIDR("2000::/3");
 
@@ -43,6 +46,7 @@ export function addressProblem(address: string): string | undefined {
   if (!ipaddr.isValid(withoutZone)) return `${address} is not an IP address`;
   const parsed = ipaddr.parse(withoutZone);
   const range = parsed.range();
+  if (cloudServices.has(parsed.toString())) return `${address} is a service of the cloud that this may run in`;
   if (range !== "unicast") return `${address} is in a reserved range (${range})`;
   if (parsed.kind() === "ipv6" && !parsed.match(globalUnicastIpv6)) return `${address} is not global unicast`;
   return undefined;
