@@ -163,11 +163,9 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const management = createService({
     ...shared,
     faceOfUnknown: unknownPathResponse,
-    routes: [...routes, ...healthRoutes({ sql, bus })],
+    routes: [...routes, ...healthRoutes({ sql, now })],
     documents: {
       "/openapi.json": async () => Response.json(openApi),
-      "/metrics": async () =>
-        new Response(await metrics.registry.metrics(), { headers: { "content-type": metrics.registry.contentType } }),
     },
     forwards: { "/v1/apps/:app_id/invoke": proxy, "/v1/apps/:app_id/invoke/*": proxy },
   });

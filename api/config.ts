@@ -62,6 +62,7 @@ export const apiEnvironment = Type.Object({
   GATEWAY_PORT: port("8080"),
   API_PORT: port("8081"),
   WORKER_PORT: port("8082"),
+  METRICS_PORT: port("8083"),
   PUBLIC_URL: Type.Optional(
     Type.String({
       pattern: "^https?://[^/\\s]+/?$",
@@ -116,6 +117,11 @@ export const apiEnvironment = Type.Object({
     default: "Frontdesk <frontdesk@localhost>",
     description: "who mail is from",
   }),
+  REQUEST_LOG_DAYS: Type.String({
+    pattern: "^([1-9][0-9]{0,3})$",
+    default: "90",
+    description: "how long the request log is kept: 1 to 9999 days",
+  }),
   DATA_DIR: Type.String({
     minLength: 1,
     default: ".data",
@@ -128,6 +134,7 @@ export interface ApiConfig {
   bindAddress: string;
   apiPort: number;
   workerPort: number;
+  metricsPort: { port: number; isGiven: boolean };
   publicUrl: string;
   trustedProxies: TrustedProxies;
   databaseUrl: string;
@@ -144,6 +151,8 @@ export interface ApiConfig {
   requireEmailVerification: boolean;
   smtpUrl: string | undefined;
   mailFrom: string;
+  /** How long the request log is kept. */
+  requestLogDays: number;
   dataDir: string;
   logLevel: string;
 }
@@ -180,6 +189,7 @@ export function readApiConfig(environment: Environment = process.env): Readonly<
     bindAddress: env.BIND_ADDRESS,
     apiPort: Number(env.API_PORT),
     workerPort: Number(env.WORKER_PORT),
+    metricsPort: { port: Number(env.METRICS_PORT), isGiven: Boolean(environment.METRICS_PORT) },
     publicUrl: (env.PUBLIC_URL ?? `http://127.0.0.1:${env.GATEWAY_PORT}`).replace(/\/$/, ""),
     trustedProxies: parseTrustedProxies(env.TRUSTED_PROXIES ?? ""),
     databaseUrl: env.DATABASE_URL,
@@ -195,6 +205,7 @@ export function readApiConfig(environment: Environment = process.env): Readonly<
     requireEmailVerification: env.REQUIRE_EMAIL_VERIFICATION === "true",
     smtpUrl: env.SMTP_URL,
     mailFrom: env.MAIL_FROM,
+    requestLogDays: Number(env.REQUEST_LOG_DAYS),
     dataDir: env.DATA_DIR,
     logLevel: env.LOG_LEVEL,
   });

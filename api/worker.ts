@@ -4,7 +4,9 @@
  */
 import { hostname } from "node:os";
 import { join } from "node:path";
+import type { Registry } from "prom-client";
 import { sendMailTask, sendQueuedMail } from "#accounts/account_mail.ts";
+import { purgeRequestLog } from "#accounts/request_log.ts";
 import type { Bus } from "#bus/bus.ts";
 import { openBus } from "#bus/open_bus.ts";
 import type { Logger } from "#http/logger.ts";
@@ -39,7 +41,7 @@ const stuckJobsIntervalMs = 60_000;
 export interface StartWorkerOptions {
   config: {
     bindAddress: string;
-    /** Health and metrics. */
+    /** Health. */
     workerPort: number;
     databaseUrl: string;
     /** As the api's. */
@@ -51,6 +53,8 @@ export interface StartWorkerOptions {
     /** Mail goes to files in the outbox of `dataDir` when it is absent. */
     smtpUrl?: string | undefined;
     mailFrom: string;
+    /** How long the request log is kept. */
+    requestLogDays: number;
     dataDir: string;
     /** Development only: addresses that users give may be private. */
     allowPrivateAddresses: boolean;
@@ -65,6 +69,8 @@ export interface StartWorkerOptions {
 export interface RunningWorker {
   url: string;
   port: number;
+  /** For whoever serves them. */
+  metrics: Registry;
   /** Finishes what is under way and releases every connection that the worker opened. Before Postgres stops. */
   close(): Promise<void>;
 }
@@ -82,11 +88,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     unwrittenBytes: () => engine?.unwrittenBytes() ?? 0,
   });
   const fetch = createService({
-    routes: healthRoutes({ sql, bus }),
-    documents: {
-      "/metrics": async () =>
-        new Response(await metrics.registry.metrics(), { headers: { "content-type": metrics.registry.contentType } }),
-    },
+    routes: healthRoutes({ sql, now }),
     face: platformErrorResponse,
     translateError: unavailableStore,
     logger,
@@ -118,11 +120,12 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     tasks: {
       purge_expired_credentials: () => purgeExpiredCredentials({ sql, now }),
       purge_runs: () => purgeRuns({ sql, now }),
+      purge_request_log: () => purgeRequestLog({ sql, now }, config.requestLogDays),
       [sendMailTask]: (payload) => sendQueuedMail({ sql, mailer, publicUrl: config.publicUrl, now }, payload),
       [executeRunTask]: (payload) => runEngine.take(runIdOf(payload)),
       [deliverCallbacksTask]: (payload) => callbacks.deliver(runIdOf(payload)),
     },
-    schedule: { purge_expired_credentials: "17 * * * *", purge_runs: "37 * * * *" },
+    schedule: { purge_expired_credentials: "17 * * * *", purge_runs: "37 * * * *", purge_request_log: "47 * * * *" },
     concurrency: 8,
     onLog: (level, message) => {
       if (level === "error" || level === "warning") logger.warn({ message }, "job queue");
@@ -163,6 +166,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
   return {
     url: listener.url,
     port: listener.port,
+    metrics: metrics.registry,
     async close() {
       await Promise.all([
         roomSweeper?.stop(),

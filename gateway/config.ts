@@ -14,6 +14,7 @@ export const GatewayEnvironment = Type.Object({
   GATEWAY_PORT: port(8080),
   BIND_ADDRESS: Type.String({ default: "127.0.0.1" }),
   API_PORT: port(8081),
+  METRICS_PORT: port(8083),
   API_URL: Type.Optional(
     Type.String({ ...httpUrl, description: "where the api is; default http://127.0.0.1:$API_PORT" }),
   ),
@@ -44,6 +45,8 @@ export interface GatewayConfig {
   gatewayId: string;
   bindAddress: string;
   port: number;
+  /** Unset (tests): no figures are served. */
+  metricsPort?: { port: number; isGiven: boolean };
   apiUrl: string;
   /** What clients dial. Unset (tests on port 0): this process's own address. */
   publicUrl: string | undefined;
@@ -97,15 +100,16 @@ export function loadGatewayConfig(
   }
   problems.push(...trustedProxiesProblems(env.TRUSTED_PROXIES));
   if (problems.length > 0) throw new ConfigError([...new Set(problems)]);
-  return Object.freeze(configFrom(values as GatewayEnvironment));
+  return Object.freeze(configFrom(values as GatewayEnvironment, { isMetricsPortGiven: Boolean(env.METRICS_PORT) }));
 }
 
-function configFrom(env: GatewayEnvironment): GatewayConfig {
+function configFrom(env: GatewayEnvironment, { isMetricsPortGiven }: { isMetricsPortGiven: boolean }): GatewayConfig {
   const publicUrl = env.PUBLIC_URL ?? (env.GATEWAY_PORT === 0 ? undefined : `http://127.0.0.1:${env.GATEWAY_PORT}`);
   return {
     gatewayId: env.GATEWAY_ID ?? `${hostname().slice(0, 80)}-${randomBytes(4).toString("hex")}`,
     bindAddress: env.BIND_ADDRESS,
     port: env.GATEWAY_PORT,
+    metricsPort: { port: env.METRICS_PORT, isGiven: isMetricsPortGiven },
     apiUrl: env.API_URL ?? `http://127.0.0.1:${env.API_PORT}`,
     publicUrl,
     gatewayPublicUrl: env.GATEWAY_PUBLIC_URL ?? publicUrl,

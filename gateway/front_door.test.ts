@@ -265,7 +265,7 @@ for (const { transport, skip } of transports) {
       test.api.isDown = true;
       assert.equal((await fetch(`${url}/readyz`)).status, 503);
       test.api.isDown = false;
-      const figures = await (await fetch(`${url}/metrics`)).text();
+      const figures = await test.gateway.metrics.metrics();
       assert.match(figures, /^frontdesk_call_slots 16$/m);
       assert.match(figures, /^frontdesk_call_slots_in_use 0$/m);
       const page = await fetch(`${url}/talk`);

@@ -3,11 +3,12 @@
  *
  *     upgrade  /v1/voice/calls/…   → admission → call
  *     GET      /v1/voice/calls/…   → preflight
- *     GET      /healthz /readyz /metrics, /talk and /runs with their files
+ *     GET      /healthz /readyz, /talk and /runs with their files
  *     anything else, and any other host → api
  */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import type { Registry } from "prom-client";
 import { type Bus, topics } from "#bus/bus.ts";
 import type { CallEnd } from "#contracts/call_record.ts";
 import { secretBytes } from "#contracts/secrets.ts";
@@ -36,6 +37,7 @@ import { createRunLog } from "./streams/run_log.ts";
 import { createRunStreams } from "./streams/run_streams.ts";
 import { openTransport } from "./transport/open_transport.ts";
 import type { HttpRequest, HttpResponse } from "./transport/transport.ts";
+import { createWriteProbe } from "./write_probe.ts";
 
 export interface GatewayDeps {
   config: GatewayConfig;
@@ -53,6 +55,8 @@ export interface Gateway {
   url: string;
   port: number;
   transport: "uws" | "ws";
+  /** For whoever serves them. */
+  metrics: Registry;
   slotsInUse(): number;
   /** Stops admitting; resolves when no call is left, at the latest soon after `DRAIN_TIMEOUT_S`. */
   drain(): Promise<void>;
@@ -88,6 +92,8 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     calls: () => registry.size,
     pendingCloses: () => reporter.pendingCloses,
     readers: () => streams.readers(),
+    waiting: () => streams.waiting(),
+    upstream: () => frontDoor.load(),
   });
   const reportCapacity = async () => {
     const figures = { slots: slots.total, inUse: slots.inUse, draining: drain.isDraining };
@@ -147,12 +153,10 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const publicUrl = config.publicUrl ?? "http://127.0.0.1";
   const frontDoor = createFrontDoor({ apiUrl, publicUrl, internalSecret, streams, runLog, clock, log });
 
+  const keepsRecords = createWriteProbe(join(config.dataDir, "gateway"), clock);
   const isReady = async (): Promise<boolean> => {
-    if (drain.isDraining || !(await api.isReady())) return false;
-    return bus.ping().then(
-      () => true,
-      () => false,
-    );
+    // Not the bus: without it calls in progress go on, and a restart would mend nothing.
+    return !drain.isDraining && (await keepsRecords()) && (await api.isReady());
   };
 
   async function onRequest(request: HttpRequest, response: HttpResponse): Promise<void> {
@@ -166,7 +170,6 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
       liveKitUrl: config.liveKitUrl,
       isDraining: () => drain.isDraining,
       isReady,
-      metrics,
     });
     if (page && !isRead) return refuseMethod();
     if (page) return response.send(page.status, Object.entries(page.headers), page.body);
@@ -216,6 +219,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     url,
     port,
     transport: transport.name,
+    metrics: metrics.registry,
     slotsInUse: () => slots.inUse,
     drain: () => drain.begin(),
     close: () => {

@@ -1,5 +1,4 @@
-/** What the gateway answers itself: health, figures, and the pages for people. */
-import type { GatewayMetrics } from "./metrics.ts";
+/** What the gateway answers itself: health, and the pages for people. */
 import { pageFor } from "./pages/pages.ts";
 
 export interface Page {
@@ -16,7 +15,6 @@ export interface OwnPagesDeps {
   liveKitUrl: string | undefined;
   isDraining(): boolean;
   isReady(): Promise<boolean>;
-  metrics: GatewayMetrics;
 }
 
 /** The page at `path`, or undefined when it is not the gateway's. */
@@ -25,10 +23,6 @@ export async function ownPage(path: string, deps: OwnPagesDeps): Promise<Page | 
   if (path === "/readyz") {
     if (deps.isDraining()) return json(503, { status: "draining" });
     return (await deps.isReady()) ? json(200, { status: "ready" }) : json(503, { status: "unavailable" });
-  }
-  if (path === "/metrics") {
-    const { contentType, text } = await deps.metrics.text();
-    return { status: 200, headers: { "content-type": contentType }, body: text };
   }
   return pageFor(path, deps);
 }

@@ -2,6 +2,7 @@
 import { pino } from "pino";
 import { openBus } from "#bus/open_bus.ts";
 import { startWorkerPool } from "#media/threads/worker_pool.ts";
+import { serveMetrics } from "#metrics/metrics_listener.ts";
 import { ConfigError, type GatewayConfig, loadGatewayConfig } from "./config.ts";
 import { startGateway } from "./gateway.ts";
 
@@ -13,6 +14,10 @@ async function main(config: GatewayConfig): Promise<void> {
   const bus = await openBus({ redisUrl: config.redisUrl });
   const media = await startWorkerPool({ threads: config.mediaThreads, vad: config.vad ?? "energy", logger });
   const gateway = await startGateway({ config, bus, media, logger });
+  const metrics =
+    config.metricsPort &&
+    (await serveMetrics({ host: config.bindAddress, ...config.metricsPort }, { gateway: gateway.metrics }));
+  if (metrics) logger.info({ port: metrics.port }, "metrics are served");
 
   let asked = 0;
   let askedAtMs = Number.NEGATIVE_INFINITY;
@@ -25,6 +30,7 @@ async function main(config: GatewayConfig): Promise<void> {
     if (asked > 2) process.exit(1);
     if (asked === 1) await gateway.drain();
     await gateway.close();
+    await metrics?.close();
     await media.close();
     await bus.close();
     process.exit(0);

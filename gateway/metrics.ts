@@ -13,8 +13,8 @@ export interface GatewayMetrics extends StreamMetrics {
   ended(reason: EndReason): void;
   /** Of one turn: what the gateway added to it. */
   turn(gatewayMs: number): void;
-  /** Prometheus text format. */
-  text(): Promise<{ contentType: string; text: string }>;
+  /** For whoever serves them. */
+  registry: Registry;
 }
 
 /** What the streams of runs tell as they work. */
@@ -31,6 +31,10 @@ export interface MetricsSources {
   slotsInUse(): number;
   calls(): number;
   pendingCloses(): number;
+  /** What the way to the api is loaded with. */
+  upstream(): { connections: number; waitingForConnection: number; bodyBytes: number };
+  /** Requests that wait for a run. */
+  waiting(): number;
   /** Of run streams. */
   readers(): { open: number; paused: number };
 }
@@ -60,6 +64,10 @@ export function createGatewayMetrics(sources: MetricsSources): GatewayMetrics {
   gauge("frontdesk_call_slots_in_use", "Call slots that are taken", sources.slotsInUse);
   gauge("frontdesk_calls", "Calls whose session has not ended", sources.calls);
   gauge("frontdesk_close_records_pending", "Close records that the api has not taken", sources.pendingCloses);
+  gauge("frontdesk_upstream_in_use", "Connections to the api in use", () => sources.upstream().connections);
+  gauge("frontdesk_upstream_waiting", "Requests that wait for one", () => sources.upstream().waitingForConnection);
+  gauge("frontdesk_request_body_bytes", "Bytes of requests' bodies in memory", () => sources.upstream().bodyBytes);
+  gauge("frontdesk_runs_awaited", "Requests that wait for a run", sources.waiting);
   gauge("frontdesk_run_streams", "Connections that a run is streamed to", () => sources.readers().open);
   gauge("frontdesk_run_streams_paused", "Of these, the ones that take nothing", () => sources.readers().paused);
 
@@ -113,6 +121,6 @@ export function createGatewayMetrics(sources: MetricsSources): GatewayMetrics {
     turn: (gatewayMs) => turns.observe(gatewayMs / 1000),
     caughtUp: (durationS) => catchUps.observe(durationS),
     delivered: (ageS) => deliveries.observe(Math.max(0, ageS)),
-    text: async () => ({ contentType: register.contentType, text: await register.metrics() }),
+    registry: register,
   };
 }

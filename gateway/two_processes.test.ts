@@ -46,13 +46,13 @@ async function serveApi(api: FakeApi): Promise<{ server: Server; url: string }> 
 
 describe("two gateway processes on Redis, 8 slots each", { skip: redisMissing(process.env.TEST_REDIS_URL) }, () => {
   const api = new FakeApi();
-  const processes: { child: ChildProcess; url: string }[] = [];
+  const processes: { child: ChildProcess; url: string; metricsUrl: string }[] = [];
   let dataDir: string;
   let redis: RedisForTests;
   let bus: Bus;
   let seam: Awaited<ReturnType<typeof serveApi>>;
 
-  async function startProcess(transport: string): Promise<{ child: ChildProcess; url: string }> {
+  async function startProcess(transport: string): Promise<{ child: ChildProcess; url: string; metricsUrl: string }> {
     const main = fileURLToPath(new URL("./main.ts", import.meta.url));
     const child = spawn(process.execPath, ["--import", "tsx", main], {
       env: {
@@ -65,6 +65,7 @@ describe("two gateway processes on Redis, 8 slots each", { skip: redisMissing(pr
         MEDIA_THREADS: "1",
         TRANSPORT: transport,
         DATA_DIR: dataDir,
+        METRICS_PORT: "0",
       },
       stdio: ["ignore", "pipe", "inherit"],
     });
@@ -73,8 +74,10 @@ describe("two gateway processes on Redis, 8 slots each", { skip: redisMissing(pr
       output += data.toString();
     });
     const listens = () => /"url":"(http:[^"]+)"/.exec(output)?.[1];
-    await eventually(() => listens() !== undefined || child.exitCode !== null, "the gateway listens");
-    return { child, url: listens() ?? assert.fail(output) };
+    const metricsPort = () => /"port":(\d+)[^\n]*"msg":"metrics are served"/.exec(output)?.[1];
+    await eventually(() => metricsPort() !== undefined || child.exitCode !== null, "the gateway listens");
+    const metricsUrl = `http://127.0.0.1:${metricsPort()}/metrics`;
+    return { child, url: listens() ?? assert.fail(output), metricsUrl };
   }
 
   before(async () => {
@@ -113,7 +116,7 @@ describe("two gateway processes on Redis, 8 slots each", { skip: redisMissing(pr
     return one.url.replace("http:", "ws:") + path;
   };
   const slotsInUse = async () => {
-    const figures = await Promise.all(processes.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()));
+    const figures = await Promise.all(processes.map(async ({ metricsUrl }) => (await fetch(metricsUrl)).text()));
     return figures.reduce((sum, text) => sum + Number(/^frontdesk_call_slots_in_use (\d+)$/m.exec(text)?.[1]), 0);
   };
   const untilFree = async () => {

@@ -22,12 +22,14 @@ export const StandaloneEnvironment = Type.Object({
   MIGRATE: Type.String({ pattern: "^start$", default: "start", description: "this start always migrates" }),
   API_PORT: port(8081),
   WORKER_PORT: port(8082),
+  METRICS_PORT: port(8083),
   LOG_LEVEL: Type.String({ pattern: "^(debug|info|warn|error|silent)$", default: "info" }),
   APP_DOMAIN: Type.String({ pattern: "^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$", default: "apps.localhost" }),
   ALLOW_PRIVATE_ADDRESSES: Type.Boolean({ default: false, description: "true lets users' addresses lead inside" }),
   REQUIRE_EMAIL_VERIFICATION: Type.Boolean({ default: false, description: "true before anybody may sign in" }),
   SMTP_URL: Type.Optional(Type.String({ pattern: "^smtps?://", description: "files in $DATA_DIR/outbox when unset" })),
   MAIL_FROM: Type.String({ minLength: 3, default: "Frontdesk <frontdesk@localhost>" }),
+  REQUEST_LOG_DAYS: Type.Integer({ minimum: 1, maximum: 9999, default: 90, description: "1 to 9999 days" }),
   ...liveKitEnvironment,
   INTERNAL_SECRET: secret,
   ENCRYPTION_KEY: secret,
@@ -40,7 +42,7 @@ export interface StandaloneConfig {
   databaseUrl: string | undefined;
   databasePort: number | undefined;
   bindAddress: string;
-  ports: Record<"GATEWAY_PORT" | "API_PORT" | "WORKER_PORT", WantedPort>;
+  ports: Record<"GATEWAY_PORT" | "API_PORT" | "WORKER_PORT" | "METRICS_PORT", WantedPort>;
   logLevel: string;
   appDomain: string;
   /** Development only: addresses that users give may be private. */
@@ -48,6 +50,7 @@ export interface StandaloneConfig {
   requireEmailVerification: boolean;
   smtpUrl: string | undefined;
   mailFrom: string;
+  requestLogDays: number;
   /** A LiveKit server that is there already. */
   liveKit: LiveKitSettings | undefined;
   givenSecrets: Partial<Secrets>;
@@ -97,6 +100,7 @@ function configFrom(own: StandaloneEnvironment, environment: Environment): Stand
       GATEWAY_PORT: { port: gatewayPort, isGiven: Boolean(environment.GATEWAY_PORT || environment.PUBLIC_URL) },
       API_PORT: wanted("API_PORT", own.API_PORT),
       WORKER_PORT: wanted("WORKER_PORT", own.WORKER_PORT),
+      METRICS_PORT: wanted("METRICS_PORT", own.METRICS_PORT),
     },
     logLevel: own.LOG_LEVEL,
     appDomain: own.APP_DOMAIN,
@@ -104,6 +108,7 @@ function configFrom(own: StandaloneEnvironment, environment: Environment): Stand
     requireEmailVerification: own.REQUIRE_EMAIL_VERIFICATION,
     smtpUrl: own.SMTP_URL,
     mailFrom: own.MAIL_FROM,
+    requestLogDays: own.REQUEST_LOG_DAYS,
     liveKit: liveKitFrom(own),
     givenSecrets: {
       ...(own.INTERNAL_SECRET ? { INTERNAL_SECRET: own.INTERNAL_SECRET } : {}),

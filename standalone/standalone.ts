@@ -14,6 +14,7 @@ import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import type { Logger } from "#http/logger.ts";
 import { createSignInLink } from "#identity/sign_in_links.ts";
 import { startWorkerPool } from "#media/threads/worker_pool.ts";
+import { serveMetrics } from "#metrics/metrics_listener.ts";
 import { privateAddressesWarning } from "#outbound/address_guard.ts";
 import type { LiveKitSettings } from "#outbound/livekit.ts";
 import { prepareJobs } from "#store/jobs.ts";
@@ -93,6 +94,7 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
     requireEmailVerification: config.requireEmailVerification,
     smtpUrl: config.smtpUrl,
     mailFrom: config.mailFrom,
+    requestLogDays: config.requestLogDays,
     dataDir,
     databaseUrl: database.url,
     appDomain: config.appDomain,
@@ -118,6 +120,13 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
   await ports.GATEWAY_PORT.release();
   const gateway = await startGateway({ config: gatewayConfig, bus, media, logger });
   closers.add(() => gateway.close());
+  await ports.METRICS_PORT.release();
+  const metrics = await serveMetrics(
+    { host: bindAddress, port: ports.METRICS_PORT.port, isGiven: true },
+    { gateway: gateway.metrics, api: api.metrics, worker: worker.metrics },
+  );
+  closers.add(() => metrics.close());
+  logger.info({ port: metrics.port }, "metrics are served");
 
   return {
     gateway,

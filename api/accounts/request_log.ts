@@ -12,7 +12,7 @@ import type { AccessTokens } from "#identity/access_tokens.ts";
 import type { BillableCaller } from "#identity/api_keys.ts";
 import { requireAdministrator } from "#identity/caller.ts";
 import { json, type Sql } from "#store/sql.ts";
-import { redacted } from "./redaction.ts";
+import { redacted, redactedText } from "./redaction.ts";
 
 /** A payload that is longer is kept as its byte count. */
 const payloadCharsMax = 64 * 1024;
@@ -126,7 +126,7 @@ function entryFor(record: RequestRecord<BillableCaller>, now: Date): NewEntry {
     organization_id: principal.organizationId,
     method: request.method,
     endpoint,
-    path: new URL(request.url).pathname.slice(0, 500),
+    path: redactedText(new URL(request.url).pathname.slice(0, 500)),
     status: statusOf(outcome),
     duration_ms: Math.round(durationMs),
     user_id: principal.userId,
@@ -134,6 +134,19 @@ function entryFor(record: RequestRecord<BillableCaller>, now: Date): NewEntry {
     payload: payloadFor(body),
     created_at: now,
   };
+}
+
+const purgedAtOnce = 5000;
+
+/** Deletes entries older than so many days, some at a time: the log goes on being written. */
+export async function purgeRequestLog({ sql, now }: { sql: Sql; now(): Date }, days: number): Promise<void> {
+  const before = new Date(now().getTime() - days * 24 * 60 * 60 * 1000);
+  for (let deleted = purgedAtOnce; deleted === purgedAtOnce; ) {
+    const { count } = await sql`
+      delete from request_log where id in (
+        select id from request_log where created_at < ${before} order by created_at limit ${purgedAtOnce})`;
+    deleted = count;
+  }
 }
 
 function statusOf(outcome: RequestRecord<BillableCaller>["outcome"]): number {

@@ -1,6 +1,8 @@
 /** What the api's processes have in common: a log, and an end on a signal or when the work is done. */
 import pino from "pino";
+import type { Registry } from "prom-client";
 import type { Logger } from "#http/logger.ts";
+import { serveMetrics } from "#metrics/metrics_listener.ts";
 import { privateAddressesWarning } from "#outbound/address_guard.ts";
 import { survivesLostConnection } from "#store/lost_connection.ts";
 import { type ApiConfig, ConfigError, readApiConfig } from "../config.ts";
@@ -9,12 +11,12 @@ import { type ApiConfig, ConfigError, readApiConfig } from "../config.ts";
 const sameSignalMs = 500;
 
 /**
- * Reads the configuration, starts the role, and closes it on SIGINT or SIGTERM; a second signal
+ * Reads the configuration, starts the role, serves its figures, and closes it on SIGINT or SIGTERM; a second signal
  * ends the process at once.
  */
 export async function runRole(
   name: string,
-  start: (config: Readonly<ApiConfig>, logger: Logger) => Promise<{ close(): Promise<void> }>,
+  start: (config: Readonly<ApiConfig>, logger: Logger) => Promise<{ metrics: Registry; close(): Promise<void> }>,
 ): Promise<void> {
   const config = readOrExit(readApiConfig);
   const logger = pino({ name, level: config.logLevel });
@@ -25,6 +27,8 @@ export async function runRole(
   );
   try {
     const role = await start(config, logger);
+    const metrics = await serveMetrics({ host: config.bindAddress, ...config.metricsPort }, { [name]: role.metrics });
+    logger.info({ port: metrics.port }, "metrics are served");
     let signals = 0;
     let lastAtMs = Number.NEGATIVE_INFINITY;
     const end = () => {
@@ -33,7 +37,7 @@ export async function runRole(
       if (repeated) return;
       signals += 1;
       if (signals > 1) process.exit(1);
-      role.close().then(
+      Promise.all([role.close(), metrics.close()]).then(
         () => process.exit(0),
         (err: unknown) => {
           logger.error({ err }, "did not stop cleanly");

@@ -1,4 +1,5 @@
 /** Starts the api as a server: the app, its stores where none are given, and an HTTP listener. */
+import type { Registry } from "prom-client";
 import type { Bus } from "#bus/bus.ts";
 import { openBus } from "#bus/open_bus.ts";
 import type { TrustedProxies } from "#contracts/client_address.ts";
@@ -44,6 +45,8 @@ export interface StartApiOptions {
 export interface RunningApi {
   url: string;
   port: number;
+  /** For whoever serves them. */
+  metrics: Registry;
   /** Serves on for `shutdownDelayS`, finishes the requests under way, then closes what this start opened. */
   close(): Promise<void>;
 }
@@ -60,6 +63,7 @@ export async function startApi({ config, logger, ...given }: StartApiOptions): P
   return {
     url: listener.url,
     port: listener.port,
+    metrics: metrics.registry,
     async close() {
       await drain((config.shutdownDelayS ?? 0) * 1000);
       await listener.close();

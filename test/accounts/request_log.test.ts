@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { purgeRequestLog } from "#accounts/request_log.ts";
 import { type ApiHarness, openApiHarness } from "#test/kit/api_harness.ts";
 
 const stay = { jurisdiction_code: "IT-RM-ROM", stay_date: "2026-03-02", nights: 2, nightly_rate: 100, currency: "EUR" };
@@ -160,6 +161,22 @@ describe("billable requests", () => {
     ]);
     assert.deepEqual([payload.PassWord, payload.idempotency_key, payload.nights], ["[redacted]", "kept", 2]);
     assert.ok(!JSON.stringify(items).includes("hunter2"));
+  });
+
+  it("are kept for the days that are set, and no longer", async () => {
+    const { token } = await signUp();
+    for (let nights = 1; nights <= 3; nights += 1)
+      await calculate({ authorization: `Bearer ${token}` }, { ...stay, nights });
+    const [oldest, , newest] = (await logOf(token)).items.map(({ id }) => id).reverse();
+    const days = 24 * 60 * 60 * 1000;
+    const aged = async (id: number | undefined, ms: number) =>
+      api.sql`update request_log set created_at = ${new Date(api.now().getTime() - ms)} where id = ${id ?? 0}`;
+    await aged(oldest, 90 * days + 1000);
+    await aged(newest, 90 * days - 60_000);
+    await purgeRequestLog({ sql: api.sql, now: api.now }, 90);
+    assert.deepEqual((await logOf(token)).items.length, 2);
+    await purgeRequestLog({ sql: api.sql, now: api.now }, 89);
+    assert.deepEqual((await logOf(token)).items.length, 1);
   });
 
   it("are listed by pages and filters, to the organization's administrators alone", async () => {

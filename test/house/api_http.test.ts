@@ -183,9 +183,10 @@ describe("every request", () => {
 
   it("is counted by its route as declared", async () => {
     await api.call("GET", `/v1/projects/${api.projectId}`, { token: api.owner.token });
-    const { body } = await api.call("GET", "/metrics");
+    const body = await api.metrics.registry.metrics();
     assert.match(body, /route="GET \/v1\/projects\/\{project_id\}",method="GET",status="200"/);
     assert.equal(body.includes(api.projectId), false);
+    assert.equal((await api.call("GET", "/metrics")).status, 404);
   });
 });
 
@@ -193,6 +194,31 @@ describe("health", () => {
   it("is ready while the stores answer", async () => {
     const api = await openApiHarness();
     assert.deepEqual((await api.call("GET", "/readyz")).body, { status: "ready" });
+    await api.close();
+  });
+
+  it("is not ready while Postgres commits nothing, as on a full disk, and asks it at most every 5 s", async () => {
+    const api = await openApiHarness();
+    const statusOf = async () => (await api.call("GET", "/readyz")).status;
+    assert.equal(await statusOf(), 200);
+    await api.sql`
+      create function refuse_writes() returns trigger language plpgsql as $$
+      begin raise exception 'could not extend file: No space left on device' using errcode = 'disk_full'; end $$`;
+    await api.sql`create trigger full_disk before insert or update on readiness_probe execute function refuse_writes()`;
+    assert.equal(await statusOf(), 200, "as far as is known");
+    api.advance(5000);
+    assert.deepEqual(await Promise.all([statusOf(), statusOf(), statusOf()]), [503, 503, 503]);
+    assert.equal((await api.call("GET", "/healthz")).status, 200);
+    await api.sql`drop trigger full_disk on readiness_probe`;
+    assert.equal(await statusOf(), 200, "at once when it commits again");
+    await api.close();
+  });
+
+  it("is ready without a bus, which holds nothing that lasts", async () => {
+    const api = await openApiHarness();
+    const away = () => Promise.reject(new Error("the bus is away"));
+    Object.assign(api.bus, { ping: away });
+    assert.equal((await api.call("GET", "/readyz")).status, 200);
     await api.close();
   });
 

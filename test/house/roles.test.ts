@@ -31,6 +31,7 @@ describe("gateway, api and worker as separate processes", { skip }, () => {
       GATEWAY_PORT: String(gatewayPort),
       API_PORT: String(apiPort),
       WORKER_PORT: String(workerPort),
+      METRICS_PORT: "0",
       MEDIA_THREADS: "1",
     };
     const gatewayUrl = `http://127.0.0.1:${gatewayPort}`;
@@ -62,13 +63,23 @@ describe("gateway, api and worker as separate processes", { skip }, () => {
     assert.equal(call.end_reason, "client_hangup");
   });
 
-  it("answer health, readiness and metrics each", async () => {
+  it("answer health and readiness each, and tell their figures on a port of their own alone", async () => {
     for (const name of ["GATEWAY_PORT", "API_PORT", "WORKER_PORT"]) {
-      for (const path of ["/healthz", "/readyz", "/metrics"]) {
+      for (const [path, status] of [
+        ["/healthz", 200],
+        ["/readyz", 200],
+        ["/metrics", 404],
+      ] as const) {
         const response = await fetch(`http://127.0.0.1:${environment[name]}${path}`);
-        assert.equal(response.status, 200, `${name} ${path}`);
+        assert.equal(response.status, status, `${name} ${path}`);
         assert.ok((await response.text()).length > 0);
       }
+    }
+    const own = [/^frontdesk_api_request_duration/m, /^frontdesk_runs_running /m, /^frontdesk_call_slots /m];
+    for (const [index, role] of roles.entries()) {
+      const [, port] = await role.until(/"port":(\d+)[^\n]*"msg":"metrics are served"/);
+      assert.match(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), own[index] ?? /./);
+      assert.equal((await fetch(`http://127.0.0.1:${port}/healthz`)).status, 404);
     }
   });
 

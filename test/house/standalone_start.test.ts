@@ -10,7 +10,7 @@ import { type RoleProcess, startRole } from "#test/kit/role_process.ts";
 /** Nobody else gets the default ports meanwhile, whether we hold them or somebody else does. */
 function holdDefaults(): Promise<Server[]> {
   return Promise.all(
-    [8080, 8081, 8082].map(
+    [8080, 8081, 8082, 8083].map(
       (port) =>
         new Promise<Server>((resolve) => {
           const server = createServer();
@@ -22,7 +22,7 @@ function holdDefaults(): Promise<Server[]> {
 
 describe("npm start", () => {
   const dataDir = join(tmpdir(), `frontdesk-start-${randomBytes(6).toString("hex")}`);
-  const ports = { GATEWAY_PORT: "0", API_PORT: "0", WORKER_PORT: "0" };
+  const ports = { GATEWAY_PORT: "0", API_PORT: "0", WORKER_PORT: "0", METRICS_PORT: "0" };
   const starts: RoleProcess[] = [];
   after(async () => {
     await Promise.all(starts.map((start) => start.stop("SIGINT")));
@@ -53,6 +53,14 @@ describe("npm start", () => {
     for (const secret of [file.pat, file.access_key, file.password, file.admin_password]) {
       assert.ok(!start.said().includes(secret));
     }
+
+    const [, metricsPort] = await start.until(/"port":(\d+)[^\n]*"msg":"metrics are served"/);
+    const figures = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+    for (const role of ["gateway", "api", "worker"]) {
+      assert.match(figures, new RegExp(`^process_resident_memory_bytes{role="${role}"} \\d+$`, "m"));
+    }
+    assert.equal(figures.match(/^# TYPE process_resident_memory_bytes /gm)?.length, 1);
+    assert.equal((await fetch(`${file.gateway_url}/metrics`)).status, 404);
 
     const [, code] = await start.until(/\/talk#code=(\S+)/);
     const redeem = () =>
@@ -88,7 +96,7 @@ describe("npm start", () => {
     const others = ["-a", "-b"].map((end) => dataDir + end);
     const held = await holdDefaults();
     // No port is named: neither in the environment of these starts, nor anywhere else.
-    const unnamed = { GATEWAY_PORT: "", API_PORT: "", WORKER_PORT: "" };
+    const unnamed = { GATEWAY_PORT: "", API_PORT: "", WORKER_PORT: "", METRICS_PORT: "" };
     const both = others.map((DATA_DIR) => begin({ DATA_DIR, ...unnamed }));
     const urls: string[] = [];
     for (const start of both) {
@@ -97,6 +105,7 @@ describe("npm start", () => {
         [8080, "GATEWAY_PORT"],
         [8081, "API_PORT"],
         [8082, "WORKER_PORT"],
+        [8083, "METRICS_PORT"],
       ]) {
         assert.match(start.said(), new RegExp(`Port ${port} is in use, so \\d+ is taken. Set ${name} to choose one.`));
       }

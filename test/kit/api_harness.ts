@@ -7,6 +7,7 @@ import { startWorker } from "#api/worker.ts";
 import type { Bus } from "#bus/bus.ts";
 import { createMemoryBus } from "#bus/memory_bus.ts";
 import { type Logger, silentLogger } from "#http/logger.ts";
+import { createRequestMetrics, type RequestMetrics } from "#http/request_metrics.ts";
 import { createPersonalAccessToken } from "#identity/personal_access_tokens.ts";
 import type { Sql, SqlPool } from "#store/sql.ts";
 import { createTestDatabase } from "./database.ts";
@@ -20,6 +21,7 @@ export const sessions = { jwtSecret: "jwt-secret-of-tests", requireEmailVerifica
 export const workerMail = {
   publicUrl: "http://desk.example:8080",
   mailFrom: "desk@desk.example",
+  requestLogDays: 90,
   dataDir: join(tmpdir(), "frontdesk-test-mail"),
 };
 
@@ -52,6 +54,7 @@ export interface ApiHarness {
   /** As `TestDatabase` has it, for other parts of the product. */
   productSql: SqlPool;
   bus: Bus;
+  metrics: RequestMetrics;
   databaseUrl: string;
   now(): Date;
   advance(ms: number): void;
@@ -76,12 +79,14 @@ export async function openApiHarness(
   const bus = createMemoryBus();
   let offsetMs = 0;
   const now = () => new Date(Date.now() + offsetMs);
+  const metrics = createRequestMetrics();
   const app = await createApp({
     sql: database.productSql,
     bus,
     logger,
     config: { ...appConfig, ...overrides },
     now,
+    metrics,
   });
 
   const call: ApiHarness["call"] = async (method, path, { token, body } = {}) => {
@@ -109,6 +114,7 @@ export async function openApiHarness(
     sql,
     productSql: database.productSql,
     bus,
+    metrics,
     databaseUrl: database.url,
     now,
     advance: (ms) => {

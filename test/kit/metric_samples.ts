@@ -10,10 +10,3 @@ export function samplesIn(text: string): ReadonlyMap<string, number> {
     }),
   );
 }
-
-/** @param address of a role's metrics, without the path */
-export async function scrape(address: string): Promise<ReadonlyMap<string, number>> {
-  const response = await fetch(`${address}/metrics`);
-  if (!response.ok) throw new Error(`Cannot scrape ${address}: it answered ${response.status}`);
-  return samplesIn(await response.text());
-}

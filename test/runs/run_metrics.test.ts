@@ -6,7 +6,7 @@ import { createRunMetrics } from "#runs/run_metrics.ts";
 import { openSql } from "#store/sql.ts";
 import { type ApiHarness, openApiHarness, startTestWorker } from "#test/kit/api_harness.ts";
 import { type AppClient, answering, approving, openAppClient } from "#test/kit/app_client.ts";
-import { samplesIn, scrape } from "#test/kit/metric_samples.ts";
+import { samplesIn } from "#test/kit/metric_samples.ts";
 
 describe("the figures of a worker", () => {
   let api: ApiHarness;
@@ -38,7 +38,7 @@ describe("the figures of a worker", () => {
       assert.equal(run.status, 202, JSON.stringify(run.body));
       const underWay = () => api.sql`select 1 from run where status in ('pending', 'running')`;
       while ((await underWay()).length > 0) await new Promise((resolve) => setImmediate(resolve));
-      const told = await scrape(worker.url);
+      const told = samplesIn(await worker.metrics.metrics());
       assert.equal(told.get("frontdesk_run_queue_wait_seconds_count"), 4);
       assert.ok((told.get("frontdesk_recorder_commit_seconds_count") ?? 0) > 0);
       assert.equal(told.get("frontdesk_recorder_unwritten_bytes"), 0);

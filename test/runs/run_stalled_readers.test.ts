@@ -223,6 +223,7 @@ describe("a thousand readers that do not read", { skip: redisMissing(redisUrl) }
   let gateway: RoleProcess;
   let folder: string;
   let port: number;
+  let metricsPort: number;
   let app: AppAddress;
   const readers: StalledReader[] = [];
 
@@ -244,6 +245,7 @@ describe("a thousand readers that do not read", { skip: redisMissing(redisUrl) }
       APP_DOMAIN: appConfig.appDomain,
       DATA_DIR: folder,
       GATEWAY_PORT: "0",
+      METRICS_PORT: "0",
       MEDIA_THREADS: "1",
       TRANSPORT: bestTransport,
       // What readers cost, not the room that the collector takes for garbage: up to 48 MiB by default.
@@ -251,6 +253,8 @@ describe("a thousand readers that do not read", { skip: redisMissing(redisUrl) }
     });
     const [, listening] = await gateway.until(/"url":"http:\/\/127\.0\.0\.1:(\d+)"[^\n]*"msg":"gateway listens"/);
     port = Number(listening);
+    const [, told] = await gateway.until(/"port":(\d+)[^\n]*"msg":"metrics are served"/);
+    metricsPort = Number(told);
     const { host } = await client.deploy(definition);
     app = { port, host, accessKey: client.accessKey };
   });
@@ -271,7 +275,7 @@ describe("a thousand readers that do not read", { skip: redisMissing(redisUrl) }
   };
 
   async function pausedStreams(): Promise<number> {
-    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
     return Number(/^frontdesk_run_streams_paused (\d+)$/m.exec(metrics)?.[1]);
   }
 
