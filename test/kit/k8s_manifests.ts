@@ -28,6 +28,7 @@ export const noRenderer = renderer ? false : "no kubectl or kustomize on the PAT
 export const noSchemas = existsSync(schemaFolder)
   ? false
   : "no schemas of Kubernetes' kinds: .ci/k8s_tools fetches them";
+export const noPromtool = spawnSync("promtool", ["--version"]).error ? "no promtool on the PATH" : false;
 
 export type Overlay = (typeof overlays)[number];
 
