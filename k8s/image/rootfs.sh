@@ -16,11 +16,14 @@ case "$(dpkg --print-architecture)" in
 esac
 root="$out/rootfs"
 rm -rf "$root" "$out/rootfs.tar"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
 # Only unpacked: there is no shell, no package manager and no set-up program in it.
 mmdebstrap --quiet --mode=root --variant=extract --format=directory \
   --include=base-files,libc6,libstdc++6,netbase,tzdata \
   --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+  --extract-hook='for deb in "$1"/var/cache/apt/archives/*.deb; do dpkg-deb -f "$deb" Package Version Architecture; echo; done >'"$work/debian" \
   trixie "$root" http://deb.debian.org/debian
 # What runs nothing here: programs, the maintainers' leftovers, conversions of character sets.
 rm -rf "$root"/usr/{sbin,libexec,games,include,lib/init,lib/systemd} "$root"/usr/bin/* "$root"/usr/lib/*-linux-gnu/{gconv,perl-base} \
@@ -32,8 +35,6 @@ printf 'root:x:0:\nfrontdesk:x:10001:\n' >"$root/etc/group"
 printf 'hosts: files dns\n' >"$root/etc/nsswitch.conf"
 chown 10001:10001 "$root/data"
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 (cd "$work" && npm pack --silent "node-linux-$platform@$node" >/dev/null && tar xzf node-*.tgz)
 install -m 755 "$work/package/bin/node" "$root/usr/local/bin/node"
 "$root/usr/local/bin/node" -p 'require("node:tls").rootCertificates.join("\n")' >"$root/etc/ssl/certs/ca-certificates.crt"
@@ -42,7 +43,7 @@ git -C "$repository" archive HEAD package.json package-lock.json api gateway med
 (cd "$root/app" && npm ci --omit=dev --no-audit --no-fund --silent)
 "$repository/k8s/image/trim.sh" "$root/app" "$platform"
 (cd "$root/app" && npm sbom --omit=dev --package-lock-only --sbom-format=cyclonedx --sbom-type=application) >"$work/npm.json"
-"$root/usr/local/bin/node" "$repository/k8s/image/sbom.mjs" "$work/npm.json" "$root/var/lib/dpkg/status" "$node" >"$root/app/sbom.cdx.json"
+"$root/usr/local/bin/node" "$repository/k8s/image/sbom.mjs" "$work/npm.json" "$work/debian" "$node" >"$root/app/sbom.cdx.json"
 chown -R 0:0 "$root/app"
 tar -C "$root" -cf "$out/rootfs.tar" .
 echo "$(du -sm "$root" | cut -f1) MB in $root"
