@@ -64,6 +64,7 @@ export const matrix: Readonly<Record<DocumentName, Readonly<Record<string, Acces
     "POST /v1/agents/voice/rooms/webhook": anybody,
     "POST /v1/agents/voice/tools/mcp/test": token,
     "POST /v1/workflows": token,
+    "GET /v1/workflow-node-kinds": token,
     "GET /v1/workflows": token,
     "GET /v1/workflows/{workflow_id}": token,
     "PATCH /v1/workflows/{workflow_id}": token,
