@@ -26,6 +26,8 @@ import { purgeRuns, sweepRuns } from "#runs/run_sweeper.ts";
 import { createEncryption } from "#store/encryption.ts";
 import { releaseStuckJobs, startJobs } from "#store/jobs.ts";
 import { type SqlPool, unavailableStore } from "#store/sql.ts";
+import { recheckNightly } from "#tax/bookings/recheck.ts";
+import { rulesetOnDisk } from "#tax/tax_service.ts";
 import { sweepCalls } from "#voice/call_sweeper.ts";
 import { sweepRooms } from "#voice/room_sweeper.ts";
 import { healthRoutes } from "./process/health.ts";
@@ -121,11 +123,20 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
       purge_expired_credentials: () => purgeExpiredCredentials({ sql, now }),
       purge_runs: () => purgeRuns({ sql, now }),
       purge_request_log: () => purgeRequestLog({ sql, now }, config.requestLogDays),
+      recheck_bookings: async () => {
+        const reports = await recheckNightly({ sql, now, ruleset: rulesetOnDisk() });
+        if (reports > 0) logger.info({ reports }, "stays to come that today's tax law changes");
+      },
       [sendMailTask]: (payload) => sendQueuedMail({ sql, mailer, publicUrl: config.publicUrl, now }, payload),
       [executeRunTask]: (payload) => runEngine.take(runIdOf(payload)),
       [deliverCallbacksTask]: (payload) => callbacks.deliver(runIdOf(payload)),
     },
-    schedule: { purge_expired_credentials: "17 * * * *", purge_runs: "37 * * * *", purge_request_log: "47 * * * *" },
+    schedule: {
+      purge_expired_credentials: "17 * * * *",
+      purge_runs: "37 * * * *",
+      purge_request_log: "47 * * * *",
+      recheck_bookings: "7 2 * * *",
+    },
     concurrency: 8,
     onLog: (level, message) => {
       if (level === "error" || level === "warning") logger.warn({ message }, "job queue");

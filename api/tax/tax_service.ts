@@ -27,6 +27,7 @@ import { invoiceRoutes } from "./invoices/invoices.ts";
 import { issuerRoutes } from "./invoices/issuers.ts";
 import { coverageRoutes } from "./places/coverage.ts";
 import { jurisdictionRoutes } from "./places/jurisdictions.ts";
+import { lawChangeRoutes } from "./places/law_changes.ts";
 import { placeAt } from "./places/place_at.ts";
 import { loadRuleset } from "./rules/rule_files.ts";
 import type { Ruleset } from "./rules/ruleset.ts";
@@ -57,12 +58,12 @@ const openApiInfo: OpenApiInfo = {
 };
 
 const ownPaths =
-  /^[a-z]+:\/\/[^/?#]*\/(v1\/(auth|orgs|api-keys|personal-access-tokens|jurisdictions|coverage|tax|addresses|bookings|invoices|issuers|liability|admin)|openapi\/tax\.json|account)(?=[/?#]|$)/;
+  /^[a-z]+:\/\/[^/?#]*\/(v1\/(auth|orgs|api-keys|personal-access-tokens|jurisdictions|coverage|tax|addresses|bookings|recheck-reports|law-changes|invoices|issuers|liability|admin)|openapi\/tax\.json|account)(?=[/?#]|$)/;
 
 let loaded: Ruleset | undefined;
 
 /** Read and checked once a process. @throws Error naming every problem of the files */
-function rulesetOnDisk(): Ruleset {
+export function rulesetOnDisk(): Ruleset {
   loaded ??= loadRuleset();
   return loaded;
 }
@@ -93,6 +94,7 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
     ...issuerRoutes({ ...common, guard: apiKeys.billable }),
     ...jurisdictionRoutes({ ruleset, now, guard: apiKeys.billable }),
     ...coverageRoutes({ ruleset, now, guard: apiKeys.billable }),
+    ...lawChangeRoutes({ ruleset, guard: apiKeys.billable }),
     ...addressRoutes({ ruleset, ...billable }),
     ...calculationRoutes({ ruleset, now, ...billable }),
     ...bookingRoutes({ sql, now, ruleset, frozenRules: createFrozenRules(), locate, ...billable }),

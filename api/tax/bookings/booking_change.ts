@@ -68,21 +68,22 @@ export function figuresOf(request: CalculationRequest, answer: CalculationAnswer
 export async function changeBooking(
   tx: AnySql,
   booking: BookingRow,
-  to: { state: BookingState; request: CalculationRequest; answer: CalculationAnswer },
+  to: { state: BookingState; request: CalculationRequest; answer: CalculationAnswer; rulesetHash?: string },
   change: NewChange,
 ): Promise<BookingRow> {
   const figures = figuresOf(to.request, to.answer);
+  const { rulesetHash = booking.ruleset_hash } = to;
   await writeChange(
     tx,
     tx`update bookings
-       set state = ${to.state}, request = ${json(tx, figures.request)}, answer = ${json(tx, figures.answer)},
+       set state = ${to.state}, ruleset_hash = ${rulesetHash}, request = ${json(tx, figures.request)}, answer = ${json(tx, figures.answer)},
            stay_date = ${figures.stay_date}, checkout_date = ${figures.checkout_date},
            total_tax = ${figures.total_tax}, total_with_tax = ${figures.total_with_tax}, updated_at = ${change.at}
        where id = ${booking.id}
        returning id`,
     change,
   );
-  return { ...booking, ...figures, state: to.state, updated_at: change.at };
+  return { ...booking, ...figures, state: to.state, ruleset_hash: rulesetHash, updated_at: change.at };
 }
 
 /**

@@ -25,6 +25,7 @@ import {
 } from "./booking_record.ts";
 import { bookingRefundRoute } from "./booking_refund.ts";
 import { bookingVoidRoute } from "./booking_void.ts";
+import { recheckRoutes } from "./recheck.ts";
 
 const BookingPage = Type.Object({
   items: Type.Array(BookingSummary),
@@ -103,6 +104,7 @@ export function bookingRoutes(deps: BookingDeps): Route[] {
     bookingAdjustmentRoute(deps),
     bookingRefundRoute(deps),
     bookingVoidRoute(deps),
+    ...recheckRoutes(deps),
   ];
 }
 

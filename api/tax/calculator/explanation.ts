@@ -1,5 +1,6 @@
 /** A component in words, so that a person at the desk can say why a guest pays it. */
-import type { Terms } from "../rules/ruleset.ts";
+import type { Predicate, RateAmount } from "../rules/rule.ts";
+import type { KnownVersion, Terms } from "../rules/ruleset.ts";
 import type { Stay } from "./calculation_request.ts";
 import { counted } from "./counted.ts";
 import { minorDigitsOf } from "./currency.ts";
@@ -27,6 +28,43 @@ export function rateText({ type, value }: AppliedRate, terms: Terms): string {
     case "percent_of_tax":
       return `${value} % of the tax`;
   }
+}
+
+/** A tariff in words: `hotel, 5 stars: 10.00 EUR per person and night; …`, the first few of its cases. */
+export function tariffText({ terms, cases }: Pick<KnownVersion, "terms" | "cases">): string {
+  const shownMax = 12;
+  const texts = (cases ?? [{ when: undefined, label: undefined, terms }]).map(({ when, label, terms: own }) => {
+    const whom = label ?? whomText(when);
+    return whom === "" ? amountText(own) : `${whom}: ${amountText(own)}`;
+  });
+  const unique = [...new Set(texts)];
+  const shown = unique.slice(0, shownMax);
+  return [...shown, ...(unique.length > shownMax ? [`and ${unique.length - shownMax} more`] : [])].join("; ");
+}
+
+function whomText(when: Predicate | undefined): string {
+  const parts = Object.entries(when ?? {}).map(([fact, value]) => {
+    const name = fact.replaceAll("_", " ");
+    if (fact === "property_type" && Array.isArray(value)) return value.join(", ").replaceAll("_", " ");
+    return `${name} ${Array.isArray(value) ? value.join(", ") : typeof value === "object" ? JSON.stringify(value) : value}`;
+  });
+  return parts.join(", ");
+}
+
+function amountText(terms: Terms): string {
+  const { amount = {} } = terms;
+  if (amount.percent_of_tax) return rateText({ type: "percent_of_tax", value: amount.percent_of_tax.percent }, terms);
+  if (amount.bands) {
+    const rows = amount.bands.rows.map((row) => `from ${row.from} ${plainText(row, terms)}`);
+    return rows.join(", ");
+  }
+  return plainText(amount, terms);
+}
+
+function plainText({ flat, percent, fraction }: RateAmount, terms: Terms): string {
+  if (percent !== undefined) return rateText({ type: "percent", value: percent }, terms);
+  if (fraction) return rateText({ type: "fraction", value: `${fraction.n}/${fraction.d}` }, terms);
+  return rateText({ type: "flat", value: flat ?? "0" }, terms);
 }
 
 /** `7.50 EUR per person and night: 2 persons x 10 nights = 150.00 EUR. Only 10 nights are taxed (2 nights).` */
