@@ -7,6 +7,7 @@ import type { Stay } from "./calculation_request.ts";
 import { addMonths, isWithin } from "./calendar.ts";
 import { counted } from "./counted.ts";
 import { holds, type Night } from "./predicate.ts";
+import { Rational } from "./rational.ts";
 
 export interface Exemption {
   code: string;
@@ -43,6 +44,10 @@ export function segmentsOf(rule: KnownRule, stay: Stay): Segmentation {
       continue;
     }
     const { version, terms, label } = found;
+    if (isOfNothing(terms, stay)) {
+      skipped.add("nothing that it is taken of is in the price");
+      continue;
+    }
     let entry = open.get(terms);
     if (!entry) {
       const [taxed, exempt] = [[] as number[], [] as { index: number; exemption: Exemption }[]];
@@ -54,6 +59,13 @@ export function segmentsOf(rule: KnownRule, stay: Stay): Segmentation {
     else entry.taxed.push(index);
   }
   return { segments: [...open.values()].map(({ segment }) => segment), skipped: [...skipped] };
+}
+
+/** Whether terms on breakfast or its like alone meet a stay whose price names none. */
+function isOfNothing({ base }: Terms, { included }: Stay): boolean {
+  const { includes, includes_tax = [] } = base ?? {};
+  if (!includes || includes.length === 0 || includes_tax.length > 0) return false;
+  return includes.every((part) => part !== "room" && !(included[part] instanceof Rational));
 }
 
 function termsOn(
