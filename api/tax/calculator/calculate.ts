@@ -8,6 +8,7 @@ import { CalculationProblem, type CalculationRequest, type Stay, stayFrom } from
 import {
   type Completeness,
   requireComplete,
+  type SlotReport,
   slotReports,
   statusOf,
   untaxedIn,
@@ -16,6 +17,7 @@ import {
 import { minorDigitsOf } from "./currency.ts";
 import { type Evaluation, evaluate } from "./evaluation.ts";
 import { lawKnownAt } from "./known_law.ts";
+import { periodOf } from "./law_periods.ts";
 import { type MissingInput, resolveMissing } from "./missing_inputs.ts";
 import type { Rational } from "./rational.ts";
 
@@ -51,6 +53,24 @@ export function calculateWith(place: PlaceRules, request: CalculationRequest, to
   return answerFrom(law, stay, evaluation, missing, completeness);
 }
 
+const slotsOf = new WeakMap<PlaceRules, Map<string, readonly SlotReport[]>>();
+const slotsKeptMax = 100;
+
+/** What is known of the slots is the same on all days of a span in which the law stays as it is. */
+function slotsKnown(law: PlaceRules, stay: Stay, untaxed: ReadonlySet<string>): readonly SlotReport[] {
+  const days = [stay.checkin, stay.dates.at(-1) ?? stay.checkin, stay.checkout, stay.bookingDate, stay.paymentDate];
+  const key = `${stay.today} ${days.map((day) => periodOf(law, day)).join()} ${[...untaxed].join()}`;
+  const kept = slotsOf.get(law) ?? new Map<string, readonly SlotReport[]>();
+  slotsOf.set(law, kept);
+  const known = kept.get(key);
+  if (known) return known;
+  const reports = slotReports(law, { ...stay, stay }, untaxed);
+  const [oldest] = kept.keys();
+  if (kept.size >= slotsKeptMax && oldest !== undefined) kept.delete(oldest);
+  kept.set(key, reports);
+  return reports;
+}
+
 /** What the answer knows, with the least and the most that the stay may come to. */
 function completenessOf(
   law: PlaceRules,
@@ -58,7 +78,7 @@ function completenessOf(
   evaluation: Evaluation,
   missing: readonly MissingInput[],
 ): Completeness {
-  const slots = [...slotReports(law, { ...stay, stay }, untaxedIn(evaluation.taxes))];
+  const slots = [...slotsKnown(law, stay, untaxedIn(evaluation.taxes))];
   const total = shownTotal(evaluation, stay);
   const hasLapsed = slots.some(({ state }) => state === "lapsed");
   const most = hasLapsed ? shownTotal(evaluate(withLapsedTariffs(law), stay), stay) : total;

@@ -16,9 +16,10 @@ export interface Evaluation {
   inside: ReadonlyMap<string, RuleTax>;
 }
 
-export function evaluate(place: PlaceRules, stay: Stay): Evaluation {
+/** @param known what rules come to that cannot differ from an evaluation before, by rule id */
+export function evaluate(place: PlaceRules, stay: Stay, known: ReadonlyMap<string, RuleTax> = nothing): Evaluation {
   if (!stay.priceIncludesTax) {
-    return { taxes: allTaxes(place.rules, stay, stay.prices, true), netPrices: stay.prices, inside: new Map() };
+    return { taxes: allTaxes(place.rules, stay, stay.prices, true, known), netPrices: stay.prices, inside: nothing };
   }
   const onTop = rulesOnTop(place.rules);
   const contained = place.rules.filter((rule) => !onTop.has(rule.id));
@@ -29,14 +30,23 @@ export function evaluate(place: PlaceRules, stay: Stay): Evaluation {
   return { taxes, netPrices, inside: new Map(inside.map((tax) => [tax.rule.id, tax])) };
 }
 
-function allTaxes(rules: readonly KnownRule[], stay: Stay, netPrices: readonly Rational[], rounds: boolean): RuleTax[] {
+const nothing: ReadonlyMap<string, RuleTax> = new Map();
+
+function allTaxes(
+  rules: readonly KnownRule[],
+  stay: Stay,
+  netPrices: readonly Rational[],
+  rounds: boolean,
+  known = nothing,
+): RuleTax[] {
   const taxes = new Map<string, RuleTax>();
   let general: readonly Rational[] | undefined;
   const generalTaxOnRoom = () => {
     general ??= generalTaxesOn(rules, stay, netPrices);
     return general;
   };
-  for (const rule of rules) taxes.set(rule.id, taxOf(rule, { stay, netPrices, taxes, generalTaxOnRoom, rounds }));
+  const around = { stay, netPrices, taxes, generalTaxOnRoom, rounds };
+  for (const rule of rules) taxes.set(rule.id, known.get(rule.id) ?? taxOf(rule, around));
   return [...taxes.values()];
 }
 

@@ -382,12 +382,26 @@ function seasonsNamedIn(predicate: Case["when"]): string[] {
   ];
 }
 
-/** All terms that a rule may come to. */
-export function allTermsOf(rule: KnownRule): Terms[] {
-  return rule.versions.flatMap((version) => version.cases?.map((entry) => entry.terms) ?? [version.terms]);
+/** What follows from a rule alone is found once. */
+function onceFor<T>(find: (rule: KnownRule) => T): (rule: KnownRule) => T {
+  const found = new WeakMap<KnownRule, T>();
+  return (rule) => {
+    let value = found.get(rule);
+    if (value === undefined) {
+      value = find(rule);
+      found.set(rule, value);
+    }
+    return value;
+  };
 }
 
-function dependenciesOf(rule: KnownRule): Set<string> {
+/** All terms that a rule may come to. */
+export const allTermsOf = onceFor((rule: KnownRule): readonly Terms[] =>
+  rule.versions.flatMap((version) => version.cases?.map((entry) => entry.terms) ?? [version.terms]),
+);
+
+/** Ids of the rules whose amounts it needs. */
+export const dependenciesOf = onceFor((rule: KnownRule): ReadonlySet<string> => {
   return new Set(
     allTermsOf(rule).flatMap(({ amount, base, offset_by }) => [
       ...(amount?.percent_of_tax?.of ?? []),
@@ -396,17 +410,18 @@ function dependenciesOf(rule: KnownRule): Set<string> {
       ...(offset_by ?? []),
     ]),
   );
-}
+});
+
+const isGeneral = (kind: Rule["kind"]) => kind === "vat" || kind === "sales";
 
 /** Whether `tax` joins the base of the general tax `rule` by itself. */
 export function joinsBaseOf(rule: KnownRule, tax: KnownRule): boolean {
-  const isGeneral = (kind: Rule["kind"]) => kind === "vat" || kind === "sales";
-  return (
-    isGeneral(rule.kind) &&
-    !isGeneral(tax.kind) &&
-    allTermsOf(tax).some((terms) => terms.vat_treatment === "in_base_same_rate")
-  );
+  return isGeneral(rule.kind) && !isGeneral(tax.kind) && standsInBase(tax);
 }
+
+const standsInBase = onceFor((tax: KnownRule) =>
+  allTermsOf(tax).some((terms) => terms.vat_treatment === "in_base_same_rate"),
+);
 
 /** @throws Error naming the rules of a cycle */
 function inOrderOfDependence(rules: readonly KnownRule[]): KnownRule[] {
