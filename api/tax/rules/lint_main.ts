@@ -3,8 +3,8 @@
  * anything is. With `--release` what should have been looked at again fails as well: time alone never
  * turns the other checks red.
  */
-import { lintRuleset, reviewsDue } from "#tax/rules/lint.ts";
-import { loadRuleset } from "#tax/rules/rule_files.ts";
+import { lintRuleset, reviewsDue } from "./lint.ts";
+import { loadRuleset } from "./rule_files.ts";
 
 const ruleset = loadRuleset();
 const problems = lintRuleset(ruleset);
