@@ -1,5 +1,5 @@
 /**
- * `node --import tsx test/tax/digits.ts CHECKOUT [COUNT]`: whether this calculator answers random stays
+ * `npm run tax:digits -- CHECKOUT [COUNT]`: whether this calculator answers random stays
  * in all places with the same digits as the one of another checkout, by the same rules.
  */
 import { resolve } from "node:path";
