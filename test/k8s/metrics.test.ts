@@ -107,8 +107,8 @@ describe("the metrics that alerts, scalers and dashboards name", () => {
     closers.unshift(() => worker.close());
     const gateway = await startTestGateway({ transport: "ws", bus: api.bus });
     closers.unshift(() => gateway.stop());
-    for (const url of [server.url, worker.url, gateway.gateway.url]) {
-      const text = await (await fetch(`${url}/metrics`)).text();
+    for (const { metrics } of [server, worker, gateway.gateway]) {
+      const text = await metrics.metrics();
       for (const [, name = "", type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
         told.add(name);
         if (type === "histogram") for (const part of ["bucket", "count", "sum"]) told.add(`${name}_${part}`);
