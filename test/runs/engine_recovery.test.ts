@@ -52,9 +52,9 @@ describe("a run whose worker is gone", () => {
     await house.client.until(host, id, "succeeded");
   });
 
-  it("is given up when two workers died over it in a row", async () => {
+  it("is given up when four workers died over it in a row", async () => {
     const { host, id } = await post();
-    for (let deaths = 0; deaths < 2; deaths += 1) assert.equal((await die(id)).recoveries, deaths);
+    for (let deaths = 0; deaths < 4; deaths += 1) assert.equal((await die(id)).recoveries, deaths);
     const engine = await house.start({ model });
     await house.sweep();
     await house.dispatch(engine);

@@ -31,8 +31,12 @@ import { createRunTimers } from "./run_timers.ts";
 import { nextSteps } from "./stepper.ts";
 import { type ActiveNode, newWalk, outputOf, type Walk } from "./walk.ts";
 
-/** Workers may die; but a run over which two died in a row is what kills them. */
-const recoveriesMax = 1;
+/**
+ * Workers may die; but a run over which four died before any of its nodes finished is what kills them.
+ * Three kill -9 within one long node are survived: what people write cannot hold up a worker any more,
+ * so a death is far more often the machine's fault than the run's.
+ */
+const recoveriesMax = 3;
 
 /** Why a run is stopped from outside. */
 export type StopReason = "canceled" | "timeout" | "lost" | "shutdown";

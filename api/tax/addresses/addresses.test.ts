@@ -26,7 +26,11 @@ const answers = validatorFor(AddressAnswer);
 
 async function post(body: unknown) {
   const text = typeof body === "string" ? body : JSON.stringify(body);
-  const request = new Request("http://127.0.0.1/v1/addresses/validate", { method: "POST", body: text });
+  const request = new Request("http://127.0.0.1/v1/addresses/validate", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: text,
+  });
   const response = await service(request);
   return { status: response.status, json: (await response.json()) as unknown };
 }

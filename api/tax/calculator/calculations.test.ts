@@ -25,7 +25,13 @@ const service = createService({
 
 async function post(path: string, body: unknown): Promise<{ status: number; json: unknown }> {
   const text = typeof body === "string" ? body : JSON.stringify(body);
-  const response = await service(new Request(`http://127.0.0.1${path}`, { method: "POST", body: text }));
+  const response = await service(
+    new Request(`http://127.0.0.1${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: text,
+    }),
+  );
   return { status: response.status, json: await response.json() };
 }
 const calculate = (body: unknown) => post("/v1/tax/calculate", body);
