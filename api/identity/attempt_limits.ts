@@ -65,11 +65,15 @@ export async function countSignIn(sql: Sql, signIn: SignIn, now: Date): Promise<
   const inTurn = onlyByOthers ? await countIn(sql, [windows.stranger], now) : exceeded;
   if (inTurn.length === 0) return;
   await uncount(sql, everybodys);
-  throw tooMany(Math.max(...inTurn.map(({ endsAt }) => endsAt.getTime())) - now.getTime());
+  throw tooMany(Math.max(...inTurn.map(({ waitMs }) => waitMs)));
 }
 
-/** Adds one to each window. @returns those that have more than their limit then */
-async function countIn(sql: Sql, windows: readonly Window[], now: Date): Promise<{ key: string; endsAt: Date }[]> {
+/**
+ * Adds one to each window.
+ * @returns those that have more than their limit then, and until when: a window that somebody else began a
+ * moment later, by another clock, is not longer for that
+ */
+async function countIn(sql: Sql, windows: readonly Window[], now: Date): Promise<{ key: string; waitMs: number }[]> {
   const rows = await sql<{ key: string; attempts: number; window_ends_at: Date }[]>`
     insert into sign_in_attempt as attempt (key, attempts, window_ends_at)
     select key, 1, ${now}::timestamptz + window_ms * interval '1 millisecond'
@@ -81,9 +85,10 @@ async function countIn(sql: Sql, windows: readonly Window[], now: Date): Promise
       window_ends_at =
         case when attempt.window_ends_at > ${now} then attempt.window_ends_at else excluded.window_ends_at end
     returning key, attempts, window_ends_at`;
-  return rows
-    .filter((row) => row.attempts > (windows.find(({ key }) => key === row.key)?.limit ?? 0))
-    .map(({ key, window_ends_at }) => ({ key, endsAt: window_ends_at }));
+  return rows.flatMap(({ key, attempts, window_ends_at }) => {
+    const { limit = 0, windowMs = 0 } = windows.find((window) => window.key === key) ?? {};
+    return attempts > limit ? { key, waitMs: Math.min(windowMs, window_ends_at.getTime() - now.getTime()) } : [];
+  });
 }
 
 async function uncount(sql: Sql, windows: readonly Window[]): Promise<void> {
