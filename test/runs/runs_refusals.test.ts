@@ -258,10 +258,10 @@ describe("a request that cannot be taken", () => {
 
   describe("whose query does not fit", () => {
     it("is a 400 that names the parameter; pages are clamped", async () => {
-      const lists = [
-        ...management.filter(({ method, path }) => method === "GET" && /s$/.test(path)),
-        ...onHost.filter(({ method, path }) => method === "GET" && /s$/.test(path)),
-      ];
+      // The kinds of nodes are few, and answered whole.
+      const lists = [...management, ...onHost].filter(
+        ({ method, path }) => method === "GET" && /s$/.test(path) && path !== "/v1/workflow-node-kinds",
+      );
       assert.ok(lists.length >= 8, lists.map(named).join());
       for (const operation of lists) {
         const get = (query: string) =>
