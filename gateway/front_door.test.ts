@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { parseTrustedProxies } from "#contracts/client_address.ts";
-import { runTopic, waitGrantType } from "#contracts/internal_runs.ts";
+import { runTopic, streamGrantType, waitGrantType } from "#contracts/internal_runs.ts";
 import { eventually, startTestGateway, type TestGateway } from "#test/kit/gateway_fixture.ts";
 import { transports } from "#test/kit/transports.ts";
 import { bodyBytesMax, isInternal } from "./front_door.ts";
@@ -17,9 +17,12 @@ async function startEchoApi(): Promise<{
   url: string;
   requests: IncomingMessage[];
   aborted: number[];
+  /** Answers what is held: `/held/stream` and `/held/wait`, with grants that cancel when the client leaves. */
+  answerHeld: () => void;
 }> {
   const requests: IncomingMessage[] = [];
   const aborted: number[] = [];
+  const held: (() => void)[] = [];
   const server = createServer(async (req, res) => {
     requests.push(req);
     res.on("close", () => {
@@ -35,6 +38,23 @@ async function startEchoApi(): Promise<{
     if (req.url === "/wait") {
       res.writeHead(200, { "content-type": waitGrantType, "x-kept": "yes" });
       return res.end(JSON.stringify({ run_id: runId, after: 1, until: "end", wait_ms: 60_000, answer: { due: 1 } }));
+    }
+    if (req.url === "/held/stream") {
+      const granted = { run_id: runId, after: 0, types: [], events: [], cancel_on_disconnect: true };
+      held.push(() => res.writeHead(200, { "content-type": streamGrantType }).end(JSON.stringify(granted)));
+      return;
+    }
+    if (req.url === "/held/wait") {
+      const granted = {
+        run_id: runId,
+        after: 1,
+        until: "end",
+        wait_ms: 60_000,
+        answer: {},
+        cancel_on_disconnect: true,
+      };
+      held.push(() => res.writeHead(200, { "content-type": waitGrantType }).end(JSON.stringify(granted)));
+      return;
     }
     if (req.url?.startsWith(`/internal/runs/${runId}/events`)) {
       return res.end(JSON.stringify({ events: [], status: "running", last_event_id: 1 }));
@@ -61,7 +81,10 @@ async function startEchoApi(): Promise<{
     res.end(`${req.method} ${req.url} ${body.length > 100 ? body.length : body}`);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, aborted };
+  const answerHeld = () => {
+    for (const answer of held.splice(0)) answer();
+  };
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, aborted, answerHeld };
 }
 
 describe("paths that reach /internal", () => {
@@ -218,6 +241,21 @@ for (const { transport, skip } of transports) {
         assert.deepEqual(await answer.json(), { answer: { due: 1 }, is_late: false });
       }
     });
+
+    for (const what of ["/held/stream", "/held/wait"]) {
+      it(`cancels a run whose client left before the api had granted it: ${what}`, async () => {
+        const abandoned = () => api.requests.filter(({ url }) => url === `/internal/runs/${runId}/abandon`).length;
+        const before = abandoned();
+        const socket = connect(test.gateway.port, "127.0.0.1");
+        socket.write(`POST ${what} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}`);
+        await eventually(() => api.requests.some(({ url }) => url === what), "the api is asked");
+        socket.destroy();
+        // By then the gateway has seen that the client is gone, though what follows holds either way.
+        await fetch(`${url}/v1/things`);
+        api.answerHeld();
+        await eventually(() => abandoned() === before + 1, "the run is abandoned");
+      });
+    }
 
     it("keeps connections to the api for others, whatever one caller lets hang", async () => {
       const gone = new AbortController();

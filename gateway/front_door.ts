@@ -30,6 +30,9 @@ export const bodyBytesMax = intakeLimits.requestBytes;
 const headersTimeoutMs = 120_000;
 const retryAfterS = 2;
 
+/** RFC 9110, section 9.2.1. */
+const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
 /** RFC 9110, section 7.6.1, and what the next hop writes for itself. */
 const hopByHop = new Set([
   "connection",
@@ -81,6 +84,10 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
   const intake = new BodyIntake(clock);
   const relay = new Relay(clock);
 
+  /**
+   * What may change something is carried through to the head of its answer, whether or not the client is
+   * still there: the api does the work anyway, and what it grants (a run that ends with its client) is ours to act on.
+   */
   async function askApi(request: HttpRequest, body: TakenBody | undefined): Promise<Dispatcher.ResponseData> {
     return pool.request({
       method: request.method as Dispatcher.HttpMethod,
@@ -91,7 +98,7 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
         [gatewayHeader]: internalSecret,
       },
       body: body ? Readable.from(body.chunks, { objectMode: false }) : null,
-      signal: request.signal,
+      signal: safeMethods.has(request.method) ? request.signal : null,
     });
   }
 

@@ -58,6 +58,8 @@ export const WaitGrant = Type.Object({
   /** What is waited for: the run's end, or also that it goes no further without an answer. */
   until: oneOf(["end", "rest"]),
   wait_ms: Type.Integer({ minimum: 0 }),
+  /** Cancel the run when this client goes away (`on_disconnect: cancel`). Absent: it goes on. */
+  cancel_on_disconnect: Type.Optional(Type.Boolean()),
   /** The api's own note of the answer that is due; the gateway gives it back as it is. */
   answer: Type.Unknown(),
 });

@@ -5,15 +5,14 @@ import { ApiError } from "#contracts/errors.ts";
 import { RunEventPage, RunPositions, RunPositionsRequest } from "#contracts/internal_runs.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import type { Sql } from "#store/sql.ts";
-import { cancelRuns } from "./run_cancel.ts";
-import { publishCanceled } from "./run_news.ts";
+import { abandonRun } from "./run_abandonment.ts";
 import { readEvents } from "./run_reader.ts";
 import { runAnswerRoute } from "./sync_answer.ts";
 
 const eventsInPageMax = 1000;
 
 export function internalRunRoutes(deps: { sql: Sql; bus: Bus; now(): Date; internal: Guard<undefined> }): Route[] {
-  const { sql, bus, now, internal: guard } = deps;
+  const { sql, now, internal: guard } = deps;
   return [
     runAnswerRoute({ sql, now, guard }),
     route({
@@ -51,11 +50,7 @@ export function internalRunRoutes(deps: { sql: Sql; bus: Bus; now(): Date; inter
       guard,
       reply: { status: 204 },
       handle: async ({ params }) => {
-        const by = { reason: "The client disconnected" };
-        const canceled = await sql.begin((transaction) =>
-          cancelRuns(transaction, transaction`id = ${params.run_id}`, by, now()),
-        );
-        publishCanceled(bus, canceled);
+        await abandonRun(deps, params.run_id);
         return {};
       },
     }),

@@ -79,22 +79,34 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
         if (body.background && body.stream) {
           throw new ApiError("bad_request", { details: { stream: "Expected either background or stream" } });
         }
+        const cancelOnDisconnect = body.on_disconnect === "cancel";
+        if (body.background && cancelOnDisconnect) {
+          const expected = "Expected continue: nobody stays connected to a run in the background";
+          throw new ApiError("bad_request", { details: { on_disconnect: expected } });
+        }
         if (body.stream) requireGateway(request, deps);
         requirePublicRights(app, body);
         const { id, created, firstEvent } = await createRun(deps, app, newRunOf(body, app, request));
         const token = tokenFor(deps, app, id);
         if (body.stream) {
           const events = firstEvent ? [{ id: 1, type: firstEvent.type, json: JSON.stringify(firstEvent) }] : [];
-          const cancel_on_disconnect = body.on_disconnect === "cancel";
-          return grant({ run_id: id, after: 0, types: [], events, cancel_on_disconnect, ...token });
+          const granted = { run_id: id, after: 0, types: [], events, cancel_on_disconnect: cancelOnDisconnect };
+          return grant({ ...granted, ...token });
         }
         if (body.background) {
           const data = { ...(created ?? (await readRun(sql, app.id, id))), ...token };
           return Response.json({ data }, { status: 202, headers: tokenHeaders(token) });
         }
         const after = created?.last_event_id;
-        const wait = { appId: app.id, runId: id, form: "run", waitMs: deps.syncWaitMs, after, ...token } as const;
-        return answerWhenDue(deps, request, wait);
+        const wait = {
+          appId: app.id,
+          runId: id,
+          form: "run",
+          waitMs: deps.syncWaitMs,
+          after,
+          cancelOnDisconnect,
+        } as const;
+        return answerWhenDue(deps, request, { ...wait, ...token });
       },
     }),
     route({

@@ -12,6 +12,7 @@ import { type Guard, type Route, route } from "#http/route.ts";
 import { validatorFor } from "#http/validation.ts";
 import type { Sql } from "#store/sql.ts";
 import { tokenHeaders } from "./public_start.ts";
+import { abandonRun } from "./run_abandonment.ts";
 import { type Run, readRun } from "./run_reader.ts";
 import { type GatewayKnowledge, isFromGateway } from "./through_gateway.ts";
 
@@ -23,6 +24,7 @@ const DueAnswer = Type.Object({
   due_ms: Type.Integer(),
   /** Of a run that was started without a key. */
   run_token: Type.Optional(Type.String()),
+  cancel_on_disconnect: Type.Optional(Type.Boolean()),
 });
 type DueAnswer = Static<typeof DueAnswer>;
 export type AnswerForm = DueAnswer["form"];
@@ -43,15 +45,24 @@ export interface Wait {
   after: number | undefined;
   /** Of a run that was started without a key: told with the answer. */
   run_token?: string;
+  /** Cancel the run when the client goes away while it waits. */
+  cancelOnDisconnect?: boolean;
 }
 
 /** The answer when the run is as far, at the latest after `waitMs`; behind a gateway the grant to wait for it. */
 export async function answerWhenDue(deps: AnswerDeps, request: Request, wait: Wait): Promise<Response> {
-  const { appId, runId, form, waitMs, after, run_token } = wait;
-  const token = run_token === undefined ? {} : { run_token };
-  const due: DueAnswer = { app_id: appId, form, due_ms: deps.now().getTime() + waitMs, ...token };
+  const { appId, runId, form, waitMs, after, run_token, cancelOnDisconnect } = wait;
+  const due: DueAnswer = {
+    app_id: appId,
+    form,
+    due_ms: deps.now().getTime() + waitMs,
+    ...(run_token !== undefined && { run_token }),
+    ...(cancelOnDisconnect && { cancel_on_disconnect: true }),
+  };
   if (waitMs === 0 || !isFromGateway(request, deps)) {
-    return answerFor(await waitForRun(deps, wait, request.signal), due);
+    const run = await waitForRun(deps, wait, request.signal);
+    if (cancelOnDisconnect && request.signal.aborted) await abandonRun(deps, runId);
+    return answerFor(run, due);
   }
   if (after !== undefined) return grant(due, runId, after, waitMs);
   const run = await readRun(deps.sql, appId, runId);
@@ -82,7 +93,8 @@ export function runAnswerRoute({
 
 function grant(due: DueAnswer, runId: string, after: number, waitMs: number): Response {
   const until = due.form === "canceled" ? "end" : "rest";
-  const granted: WaitGrant = { run_id: runId, after, until, wait_ms: waitMs, answer: due };
+  const cancel = due.cancel_on_disconnect ? { cancel_on_disconnect: true } : {};
+  const granted: WaitGrant = { run_id: runId, after, until, wait_ms: waitMs, answer: due, ...cancel };
   return new Response(JSON.stringify(granted), { headers: { "content-type": waitGrantType, ...tokenHeaders(due) } });
 }
 

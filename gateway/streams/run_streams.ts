@@ -87,7 +87,13 @@ export function createRunStreams(deps: RunFeedDeps): RunStreams {
   }
 
   function wait(grant: WaitGrant, signal: AbortSignal): Promise<WaitEnd> {
-    if (signal.aborted) return Promise.resolve("left");
+    const leave = () => {
+      if (grant.cancel_on_disconnect) abandon(grant.run_id);
+    };
+    if (signal.aborted) {
+      leave();
+      return Promise.resolve("left");
+    }
     if (waiters.size >= waitersMax) return Promise.resolve("late");
     return new Promise((resolve) => {
       const feed = feedFor(grant.run_id, grant.after);
@@ -104,6 +110,7 @@ export function createRunStreams(deps: RunFeedDeps): RunStreams {
           waiters.delete(waiter);
           signal.removeEventListener("abort", onAbort);
           if (entry && feed.readers.size === 0) entry.idleSinceMs = performance.now();
+          if (end === "left" && signal.aborted) leave();
           resolve(end);
         },
       });

@@ -1,5 +1,6 @@
 /** Streams of runs through a real gateway: attached, cut, attached again, on both transports. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import http from "node:http";
 import { after, before, describe, it } from "node:test";
 import { startApi } from "#api/process/server.ts";
@@ -289,6 +290,22 @@ for (const { transport, skip } of transports) {
       const runId = String(live.headers["run-id"]);
       const watcher = await stream(host, "GET", `/v1/runs/${runId}/stream`);
       live.cut();
+      assert.equal((await watcher.rest()).at(-1)?.event, "run.canceled");
+    });
+
+    it("cancels a run whose client leaves while it waits for the answer, where it was told to", async () => {
+      const host = await deploy({ words: 1000, tokensPerS: 5 });
+      const waiting = http.request({
+        ...{ host: "127.0.0.1", port: gateway.port, method: "POST", path: "/v1/runs", agent: false },
+        headers: { host, "content-type": "application/json", authorization: `Bearer ${key}` },
+      });
+      const left = once(waiting, "error");
+      waiting.end(JSON.stringify({ on_disconnect: "cancel" }));
+      let runs: { id: string }[] = [];
+      while (runs.length === 0) runs = await jsonOf(await request(host, "GET", "/v1/runs"));
+      const watcher = await stream(host, "GET", `/v1/runs/${runs[0]?.id}/stream`);
+      waiting.destroy();
+      await left;
       assert.equal((await watcher.rest()).at(-1)?.event, "run.canceled");
     });
 

@@ -251,8 +251,9 @@ describe("apps and their runs", () => {
         await post({ more: 1 }),
         await post({ input: [] }),
         await post({ background: true, stream: true, input: { question: "x" } }),
+        await post({ background: true, on_disconnect: "cancel", input: { question: "x" } }),
       ],
-      [400, 400, 400, 400],
+      [400, 400, 400, 400, 400],
     );
     assert.equal(await post(`{"input":{"question":"${"x".repeat(10_000_000)}"}}`), 413);
     assert.equal((await client.call(host, "GET", "/v1/runs/not-a-uuid")).status, 404);
