@@ -9,6 +9,7 @@ import { hostedAppGuards } from "#apps/hosted_app.ts";
 import { createRunTokens } from "#apps/run_tokens.ts";
 import type { Bus } from "#bus/bus.ts";
 import { connectTokenRoutes } from "#connections/connect_tokens.ts";
+import { connectionProbeRoutes } from "#connections/connection_probe.ts";
 import { connectionRoutes } from "#connections/connections.ts";
 import { mcpProbeRoutes } from "#connections/mcp_probe.ts";
 import { noProxies, type TrustedProxies } from "#contracts/client_address.ts";
@@ -115,18 +116,19 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...projectRoutes(apiDeps),
     ...accessKeyRoutes(apiDeps),
     ...signInLinkRoutes(apiDeps),
-    ...voiceAgentRoutes(apiDeps),
+    ...voiceAgentRoutes({ ...apiDeps, allowPrivateAddresses }),
     ...callReservationRoutes({ ...apiDeps, logger, publicUrl: config.publicUrl }),
     ...callRoutes(apiDeps),
-    ...roomSessionRoutes({ ...apiDeps, liveKit, seats }),
+    ...roomSessionRoutes({ ...apiDeps, liveKit, seats, allowPrivateAddresses }),
     ...roomWebhookRoutes({ sql, bus, now, liveKit, logger }),
     ...mcpProbeRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
     ...workflowRoutes(apiDeps),
     ...nodeKindRoutes(apiDeps),
     ...connectionRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
+    ...connectionProbeRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
     ...appRoutes({ ...apiDeps, appDomain }),
     ...sessionRoutes({ ...apiDeps, appDomain }),
-    ...internalCallRoutes({ sql, now, logger, internal }),
+    ...internalCallRoutes({ sql, now, logger, encryption, internal }),
     ...internalRunRoutes({ sql, bus, now, internal }),
   ];
   const addressOf = believedAddress(config.internalSecret, config.trustedProxies ?? noProxies);

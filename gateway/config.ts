@@ -33,6 +33,7 @@ export const GatewayEnvironment = Type.Object({
   DRAIN_TIMEOUT_S: Type.Integer({ minimum: 0, maximum: 86_400, default: 120, description: "seconds" }),
   DATA_DIR: Type.String({ minLength: 1, default: ".data" }),
   REDIS_URL: Type.Optional(Type.String({ minLength: 1 })),
+  ALLOW_PRIVATE_ADDRESSES: Type.Boolean({ default: false, description: "true lets users' addresses lead inside" }),
   TRUSTED_PROXIES: Type.Optional(Type.String({ description: "CIDRs with commas between them" })),
   LIVEKIT_URL: Type.Optional(
     Type.String({ pattern: "^(ws|http)s?://[^/\\s]+/?$", description: "ws(s)://host[:port], for the talk page" }),
@@ -57,6 +58,8 @@ export interface GatewayConfig {
   mediaThreads: number;
   /** Voice activity detection of the media threads. Unset (tests): energy. */
   vad?: "energy" | "silero";
+  /** Development only: connections of agents may lead to private addresses. Unset: they may not. */
+  allowPrivateAddresses?: boolean;
   transport: (typeof transportChoices)[number];
   drainTimeoutS: number;
   dataDir: string;
@@ -117,6 +120,7 @@ function configFrom(env: GatewayEnvironment, { isMetricsPortGiven }: { isMetrics
     callSlots: env.CALL_SLOTS,
     mediaThreads: env.MEDIA_THREADS ?? availableParallelism(),
     vad: env.VAD,
+    allowPrivateAddresses: env.ALLOW_PRIVATE_ADDRESSES,
     transport: env.TRANSPORT,
     drainTimeoutS: env.DRAIN_TIMEOUT_S,
     dataDir: env.DATA_DIR,

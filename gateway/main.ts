@@ -12,7 +12,8 @@ const sameSignalMs = 500;
 async function main(config: GatewayConfig): Promise<void> {
   const logger = pino({ name: "gateway" });
   const bus = await openBus({ redisUrl: config.redisUrl });
-  const media = await startWorkerPool({ threads: config.mediaThreads, vad: config.vad ?? "energy", logger });
+  const { mediaThreads: threads, vad = "energy", allowPrivateAddresses = false } = config;
+  const media = await startWorkerPool({ threads, vad, allowPrivateAddresses, logger });
   const gateway = await startGateway({ config, bus, media, logger });
   const metrics =
     config.metricsPort &&

@@ -10,6 +10,7 @@
 
 import type { AudioFormat } from "#contracts/audio_format.ts";
 import type { CallEnd, CallFailure, CallProgress } from "#contracts/call_record.ts";
+import type { Credentials } from "#contracts/internal_calls.ts";
 import type { CallConfig } from "#contracts/voice_agent.ts";
 import type { ClientMessage, EndReason, ServerMessage, ServerMessageType, Usage } from "#contracts/voice_protocol.ts";
 
@@ -22,6 +23,8 @@ export function nowMs(): number {
 export interface SessionSpec {
   callId: string;
   config: CallConfig;
+  /** The connections that `config` names, opened. They live in the session until it ends, and nowhere else. */
+  credentials?: Credentials;
   inputFormat: AudioFormat;
   outputFormat: AudioFormat;
   /** How far ahead of real time speech is sent. */

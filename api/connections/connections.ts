@@ -1,6 +1,6 @@
 /**
  * Connections: credentials for model and tool vendors. The secret is encrypted at rest, never
- * answered, and used by the worker only.
+ * answered, and used by the worker and by the calls of the connection's project only.
  */
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
@@ -184,11 +184,27 @@ export async function openConnection(
   projectId: string,
   connectionId: string,
 ): Promise<OpenedConnection | undefined> {
-  const [row] = await sql<{ provider: string; base_url: string | null; secret_encrypted: Buffer }[]>`
-    select provider, base_url, secret_encrypted from connection where id = ${connectionId} and project_id = ${projectId}`;
-  if (!row) return undefined;
-  const secret = encryption.open(row.secret_encrypted, connectionId);
-  return { provider: row.provider, baseUrl: row.base_url ?? undefined, secret };
+  return (await openConnections({ sql, encryption }, projectId, [connectionId])).get(connectionId);
+}
+
+/** Those of `connectionIds` that the project has, by their ids as they are given. */
+export async function openConnections(
+  { sql, encryption }: { sql: AnySql; encryption: Encryption },
+  projectId: string,
+  connectionIds: readonly string[],
+): Promise<ReadonlyMap<string, OpenedConnection>> {
+  const rows = await sql<{ id: string; provider: string; base_url: string | null; secret_encrypted: Buffer }[]>`
+    select id, provider, base_url, secret_encrypted from connection
+    where project_id = ${projectId} and id = any (${[...connectionIds]}::uuid[])`;
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return new Map(
+    connectionIds.flatMap((given): [string, OpenedConnection][] => {
+      const row = byId.get(given.toLowerCase());
+      if (!row) return [];
+      const secret = encryption.open(row.secret_encrypted, row.id);
+      return [[given, { provider: row.provider, baseUrl: row.base_url ?? undefined, secret }]];
+    }),
+  );
 }
 
 /** @throws ApiError bad_request for an address that leads inside; the name is resolved when it is dialled */
@@ -209,7 +225,7 @@ const columns = (sql: AnySql) =>
   sql`id, name, project_id, provider, base_url, last_four, created_at, created_by, updated_at, updated_by`;
 
 /** @throws ApiError not_found, or forbidden for a project that the caller does not reach */
-async function findConnection(sql: AnySql, caller: Caller, connectionId: string): Promise<Connection> {
+export async function findConnection(sql: AnySql, caller: Caller, connectionId: string): Promise<Connection> {
   const [connection] = await sql<Connection[]>`
     select ${columns(sql)} from connection where id = ${connectionId} and organization_id = ${caller.organizationId}`;
   if (!connection) throw new ApiError("not_found");

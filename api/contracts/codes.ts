@@ -66,6 +66,9 @@ export type CallWarningCode = keyof typeof callWarningCodes;
 /** `code` of the message `error`; the call goes on unless `fatal`. In a room a refusal comes as such a message too. */
 export const callErrorCodes = {
   bad_message: final("A message was not JSON, or does not fit its schema."),
+  connection_missing: final(
+    "The agent names a connection that its project does not have, or has of another vendor: it apologizes and hangs up.",
+  ),
   llm_failed: again("The language model failed in this turn."),
   media_open_failed: again("The call could not begin on its media thread."),
   stt_failed: again("Speech recognition failed in this turn."),
@@ -78,6 +81,7 @@ export const callFailureCodes = {
   closed_elsewhere: final(
     "The record of the call was closed before the call was over, because its gateway was taken for lost.",
   ),
+  connection_missing: final("The agent named a connection that its project did not have, or had of another vendor."),
   gateway_lost: again("The gateway that held the call stopped reporting."),
   internal: again("A fault on our side ended the call."),
   internal_error: again("A fault in the call's session ended the call."),

@@ -27,6 +27,17 @@ export type ReservedCall = Static<typeof ReservedCall>;
 
 export const OpenCallRequest = Type.Object({ gateway_id: Type.String({ minLength: 1, maxLength: 100 }) });
 
+/** A connection, opened: for the process that calls its vendor, never for a log, a record or an answer to anybody else. */
+export const Credential = Type.Object({
+  /** The kind of connection. */
+  provider: Type.String(),
+  base_url: Type.Optional(Type.String()),
+  secret: Type.String(),
+});
+/** By the connection's id. */
+export const Credentials = Type.Record(Type.String(), Credential);
+export type Credentials = Readonly<Static<typeof Credentials>>;
+
 export const OpenedCall = Type.Object({
   call_id: Type.String(),
   /** Absent in a draft session, which has no agent behind it. */
@@ -34,6 +45,8 @@ export const OpenedCall = Type.Object({
   organization_id: Type.String(),
   /** Complete: defaults filled in, `variables` rendered, overrides merged. */
   config: Type.Unsafe<CallConfig>(Type.Object({}, { additionalProperties: true })),
+  /** Of the connections that `config` names, as they are now. One that is gone is not among them. */
+  credentials: Type.Optional(Credentials),
   input_format: Type.Unsafe<AudioFormat>(AudioFormat),
   output_format: Type.Unsafe<AudioFormat>(AudioFormat),
   client_buffer_ms: Type.Integer(),

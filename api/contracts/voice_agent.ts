@@ -160,6 +160,10 @@ export interface ModelSettings {
   model?: string;
   voice?: string;
   temperature?: number;
+  /** Of a vendor's stage: the connection whose key it is reached with. The key itself is never part of settings. */
+  connection_id?: string;
+  /** In place of the connection's address. */
+  base_url?: string;
   options: Readonly<Record<string, unknown>>;
 }
 
@@ -188,13 +192,15 @@ function settingsFor(
   settings: { provider?: string; language?: string } & Record<string, unknown>,
   provider: string,
 ): ModelSettings {
-  const { model, voice, temperature, options } = settings as Partial<ModelSettings>;
+  const { model, voice, temperature, connection_id, base_url, options } = settings as Partial<ModelSettings>;
   return {
     provider: settings.provider ?? provider,
     language: settings.language ?? "en",
     ...(model !== undefined && { model }),
     ...(voice !== undefined && { voice }),
     ...(temperature !== undefined && { temperature }),
+    ...(connection_id !== undefined && { connection_id }),
+    ...(base_url !== undefined && { base_url }),
     options: options ?? {},
   };
 }

@@ -69,7 +69,7 @@ describe("model echo", () => {
     const { waited, deps } = recordedWaits();
     const audio = { samples: Int16Array.of(1, -2, 3), sampleRateHz: 16_000 };
     const asked = request(0, "", { history: [{ role: "user", text: "(0.1 s of speech)", audio }] });
-    const chunks = await reply(stages.llm(settings("echo", { delay_ms: 30 }), deps), asked);
+    const chunks = await reply(stages.llm(settings("echo", { delay_ms: 30 }), { waits: deps }), asked);
     assert.deepEqual(chunks[0], { kind: "audio", audio, text: "(0.1 s of speech)" });
     assert.deepEqual(waited, [30]);
   });
@@ -96,7 +96,7 @@ describe("model scripted", () => {
   it("waits delay_ms, then a token's time before each word", async () => {
     const { waited, deps } = recordedWaits();
     const options = { replies: ["One two  three."], delay_ms: 120, tokens_per_s: 50 };
-    const chunks = await reply(stages.llm(settings("scripted", options), deps), request(0, "?"));
+    const chunks = await reply(stages.llm(settings("scripted", options), { waits: deps }), request(0, "?"));
     assert.deepEqual(waited, [120, 20, 20, 20]);
     assert.deepEqual(chunks, [
       { kind: "text", text: "One " },
@@ -111,7 +111,11 @@ describe("model scripted", () => {
     let words = 0;
     const deps = { sleep: async () => void (++words === 3 && abort.abort()) };
     const options = { replies: ["a b c d e"], tokens_per_s: 10 };
-    const chunks = await reply(stages.llm(settings("scripted", options), deps), request(0, "?"), abort.signal);
+    const chunks = await reply(
+      stages.llm(settings("scripted", options), { waits: deps }),
+      request(0, "?"),
+      abort.signal,
+    );
     assert.equal(textOf(chunks), "a b ");
   });
 

@@ -38,7 +38,7 @@ for (const name of ["echo", "scripted"]) {
   describe(`stt ${name}, faults`, () => {
     it("waits delay_ms before its final text", async () => {
       const { waited, deps } = recordedWaits();
-      await stages.stt(settings(name, { delay_ms: 80 }), deps).finish(utterance(0), never);
+      await stages.stt(settings(name, { delay_ms: 80 }), { waits: deps }).finish(utterance(0), never);
       assert.deepEqual(waited, [80]);
     });
 
@@ -112,7 +112,7 @@ for (const name of ["echo", "scripted"]) {
 
     it("waits delay_ms before the first clause only", async () => {
       const { waited, deps } = recordedWaits();
-      const tts = stages.tts(settings(name, { delay_ms: 70 }), deps);
+      const tts = stages.tts(settings(name, { delay_ms: 70 }), { waits: deps });
       await speech(tts, "One.", { ...first, audio });
       await speech(tts, "Two.", { turnIndex: 0, first: false, audio });
       assert.deepEqual(waited, [70]);

@@ -18,12 +18,14 @@ export function builtInProviders(stage: ModelStage): Provider[] {
   return catalogue.filter((provider) => provider[stage] && !provider.secrets);
 }
 
-/** Names that the settings of a call's stage may have: calls have no connections, so these are the built-in ones. */
-export const callProviderNames = {
-  stt: namesOf(builtInProviders("stt")),
-  llm: namesOf(builtInProviders("llm")),
-  tts: namesOf(builtInProviders("tts")),
-} as const;
+/** Names that the settings of a call's stage may have. */
+export const callProviderNames = { stt: namesOf("stt"), llm: namesOf("llm"), tts: namesOf("tts") } as const;
+
+/** The provider of a stage that `settings` name, or that they mean when they name none. Undefined for one that is not built. */
+export function providerOf(stage: ModelStage, { provider }: { provider?: string | undefined }): Provider | undefined {
+  const name = provider ?? defaultProviders[stage];
+  return catalogue.find((known) => known.name === name && known[stage]);
+}
 
 /** Kinds of connection that hold a provider's key. */
 export const connectionKinds: readonly string[] = [
@@ -35,6 +37,6 @@ export function vendorOf(stage: ModelStage, connectionKind: string): Provider {
   return catalogue.find((provider) => provider[stage] && provider.secrets?.connection === connectionKind) ?? openai;
 }
 
-function namesOf(providers: readonly Provider[]): readonly string[] {
-  return providers.map(({ name }) => name);
+function namesOf(stage: ModelStage): readonly string[] {
+  return catalogue.filter((provider) => provider[stage]).map(({ name }) => name);
 }

@@ -2,7 +2,7 @@
 import { type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { ModelStage } from "#contracts/voice_agent.ts";
-import { builtInProviders, defaultProviders } from "./catalogue.ts";
+import { callProviderNames, providerOf } from "./catalogue.ts";
 import type { Provider, SettingProblem } from "./provider.ts";
 
 /** What is checked of model settings, as a customer writes them. */
@@ -22,19 +22,24 @@ const problemsMax = 20;
  * `llm.options.rules.0.patterns.1`; empty when all is well. Pure.
  */
 export function checkModelSettings(stage: ModelStage, settings: CheckedSettings): SettingProblem[] {
-  const providers = builtInProviders(stage);
-  const name = settings.provider ?? defaultProviders[stage];
-  const provider = providers.find((known) => known.name === name);
+  const provider = providerOf(stage, settings);
   if (!provider) {
-    const names = providers.map((known) => known.name).join(", ");
-    return [{ path: `${stage}.provider`, message: `Expected one of ${names}` }];
+    return [{ path: `${stage}.provider`, message: `Expected one of ${callProviderNames[stage].join(", ")}` }];
   }
-  const unused = (["connection_id", "base_url"] as const).filter((field) => settings[field] !== undefined);
-  const problems = unused.map((field) => ({
-    path: `${stage}.${field}`,
-    message: `${field} is not used by provider ${name}`,
-  }));
+  const problems = accessProblems(stage, provider, settings);
   return [...problems, ...checkStage(stage, provider, settings, problems.length === 0)].slice(0, problemsMax);
+}
+
+/** A vendor's stage needs a connection, and a built-in one uses none. Whether there is such a connection is not told here. */
+function accessProblems(stage: ModelStage, { name, secrets }: Provider, settings: CheckedSettings): SettingProblem[] {
+  if (secrets) {
+    if (settings.connection_id !== undefined) return [];
+    const message = `Expected a connection with provider ${secrets.connection}: it holds the key`;
+    return [{ path: `${stage}.connection_id`, message }];
+  }
+  return (["connection_id", "base_url"] as const)
+    .filter((field) => settings[field] !== undefined)
+    .map((field) => ({ path: `${stage}.${field}`, message: `${field} is not used by provider ${name}` }));
 }
 
 /** The same of a provider that is known: its voices and options. `deep`: the provider's own rules too. Pure. */

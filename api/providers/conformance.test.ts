@@ -52,7 +52,7 @@ async function startTwin({ name }: Provider): Promise<VendorTwin> {
 }
 
 function judge<S extends ModelStage>(provider: Provider, stage: S, twin: VendorTwin): void {
-  const access = twin.access && { ...twin.access, dispatcher: http.dispatcher };
+  const access = twin.access && { ...twin.access, http };
   contracts[stage]({
     secret: twin.access?.secret,
     can: (behaviour) => twin.play(stage, behaviour) !== undefined,

@@ -5,8 +5,8 @@
  * `AbortSignal`; an aborted stage ends without an error. One instance serves one call.
  */
 import type { Static, TObject } from "@sinclair/typebox";
-import type { Dispatcher } from "undici";
 import type { ModelSettings, ModelStage } from "#contracts/voice_agent.ts";
+import type { GuardedHttp } from "#outbound/guarded_http.ts";
 import type { LanguageModel, Pcm } from "./language_model.ts";
 import type { WaitDeps } from "./waiting.ts";
 
@@ -60,10 +60,10 @@ export interface SettingProblem {
 export interface ProviderAccess {
   /** The secret of the connection. */
   secret: string;
-  /** The address of the connection; the vendor's own unless given. */
+  /** The address of the settings or of the connection; the vendor's own unless given. */
   baseUrl?: string;
   /** Opens the connections: the guarded one. */
-  dispatcher: Dispatcher;
+  http: GuardedHttp;
 }
 
 /** What a stage is opened with: settings that were checked, and options with every default filled in. */
@@ -114,8 +114,18 @@ export interface StageDefinition<Options extends TObject, Stage> {
 interface ProviderName {
   /** As `provider` of settings has it. */
   name: string;
-  /** The kind of connection that holds the key. A provider without is built in: it needs no vendor. */
-  secrets?: { connection: string };
+  /** How the vendor is reached. A provider without is built in: it needs no vendor. */
+  secrets?: VendorKey;
+}
+
+/** A vendor's key, and how to find out whether the vendor takes it. */
+export interface VendorKey {
+  /** The kind of connection that holds it. */
+  connection: string;
+  /** The vendor's own address, for connections that have none. */
+  baseUrl: string;
+  /** `GET {baseUrl}{path}` costs nothing and is answered with 2xx to who has a key. */
+  probe: { path: string; headers(secret: string): Record<string, string> };
 }
 
 /** A provider as the catalogue holds it. */

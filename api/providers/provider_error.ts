@@ -4,22 +4,25 @@ import type { ModelStage } from "#contracts/voice_agent.ts";
 /**
  * - `network`: nothing could be reached, or the connection broke
  * - `unavailable`: the vendor answered that it cannot work now (5xx)
- * - `rate_limited`, `auth`, `bad_request`: the vendor refused (429; 401 and 403; other 4xx)
+ * - `rate_limited`, `auth`, `quota`, `bad_request`: the vendor refused (429; 401 and 403; 402; other 4xx)
  * - `timeout`: no answer within the provider's own time
  * - `protocol`: the answer is not what the vendor's protocol says
  * - `address_refused`: the address guard let no connection through
  * - `failed`: anything else
  */
-export type ProviderErrorKind =
-  | "network"
-  | "unavailable"
-  | "rate_limited"
-  | "timeout"
-  | "auth"
-  | "bad_request"
-  | "protocol"
-  | "address_refused"
-  | "failed";
+export const providerErrorKinds = [
+  "network",
+  "unavailable",
+  "rate_limited",
+  "timeout",
+  "auth",
+  "quota",
+  "bad_request",
+  "protocol",
+  "address_refused",
+  "failed",
+] as const;
+export type ProviderErrorKind = (typeof providerErrorKinds)[number];
 
 const retryableKinds: ReadonlySet<ProviderErrorKind> = new Set([
   "network",
@@ -44,4 +47,13 @@ export class ProviderError extends Error {
   get retryable(): boolean {
     return retryableKinds.has(this.kind);
   }
+}
+
+/** What an HTTP status that is no success says. */
+export function kindOfStatus(status: number): ProviderErrorKind {
+  if (status === 408) return "timeout";
+  if (status === 429) return "rate_limited";
+  if (status === 401 || status === 403) return "auth";
+  if (status === 402) return "quota";
+  return status >= 500 ? "unavailable" : "bad_request";
 }

@@ -3,7 +3,7 @@ import { after, describe, it } from "node:test";
 import { type ModelSettings, modelStages } from "#contracts/voice_agent.ts";
 import { builtInProviders, callProviderNames, defaultProviders } from "./catalogue.ts";
 import { rules } from "./rules/provider.ts";
-import { loadStages, openStage } from "./stages.ts";
+import { loadStages, openStage, stagesWithoutConnection } from "./stages.ts";
 
 const settings = (provider: string, options: Record<string, unknown> = {}): ModelSettings => ({
   provider,
@@ -15,17 +15,29 @@ describe("loaded stages", async () => {
   const stages = await loadStages();
   after(() => stages.shutDown());
 
-  it("open every provider that a call may name, the default included, and no other", () => {
+  it("open every built-in provider, the default included, and none that is not there", () => {
     for (const stage of modelStages) {
-      for (const provider of callProviderNames[stage]) stages[stage](settings(provider)).close();
+      for (const { name } of builtInProviders(stage)) stages[stage](settings(name)).close();
       assert.ok(builtInProviders(stage).some(({ name }) => name === defaultProviders[stage]));
-      for (const other of ["openai", "toString"]) {
-        assert.throws(
-          () => stages[stage](settings(other)),
-          new RegExp(`expected one of ${callProviderNames[stage][0]}`),
-        );
-      }
+      assert.throws(
+        () => stages[stage](settings("toString")),
+        new RegExp(`expected one of ${callProviderNames[stage][0]}`),
+      );
     }
+  });
+
+  it("load a vendor for the first call that names it, and open it with the key of its own connection alone", async () => {
+    const llm = { ...settings("openai"), connection_id: "a" };
+    const credential = (provider: string) => ({ credentials: { a: { provider, secret: "k" } } });
+    assert.throws(() => stages.llm(llm, credential("openai")), /not loaded/);
+    await stages.load({ llm });
+    assert.equal(stages.load({ llm, tts: settings("flite") }), undefined);
+    stages.llm(llm, credential("openai")).close();
+    for (const deps of [{ credentials: {} }, credential("bearer")]) {
+      assert.throws(() => stages.llm(llm, deps), /expected its connection/);
+      assert.deepEqual(stagesWithoutConnection({ llm, tts: settings("flite") }, deps.credentials), ["llm"]);
+    }
+    assert.deepEqual(stagesWithoutConnection({ llm }, credential("openai").credentials), []);
   });
 
   it("refuse options that do not fit, by their path", () => {
@@ -50,7 +62,7 @@ describe("loaded stages", async () => {
 
   it("pass their clock on", async () => {
     const waited: number[] = [];
-    const stt = stages.stt(settings("echo", { delay_ms: 5 }), { sleep: async (ms) => void waited.push(ms) });
+    const stt = stages.stt(settings("echo", { delay_ms: 5 }), { waits: { sleep: async (ms) => void waited.push(ms) } });
     await stt.finish({ index: 0, samples: new Int16Array(1), sampleRateHz: 8000 }, new AbortController().signal);
     assert.deepEqual(waited, [5]);
   });

@@ -1,11 +1,13 @@
 /**
  * Opens stages by their settings. The code of a stage is loaded when it is asked for, so that the api
- * never loads what only calls need.
+ * never loads what only calls need, and a thread no vendor that its calls do not name.
  */
 import type { TObject } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import type { ModelSettings, ModelStage } from "#contracts/voice_agent.ts";
-import { builtInProviders } from "./catalogue.ts";
+import type { Credentials } from "#contracts/internal_calls.ts";
+import { type ModelSettings, type ModelStage, modelStages } from "#contracts/voice_agent.ts";
+import type { GuardedHttp } from "#outbound/guarded_http.ts";
+import { builtInProviders, callProviderNames, providerOf } from "./catalogue.ts";
 import { checkStage } from "./check_settings.ts";
 import type {
   Provider,
@@ -18,26 +20,73 @@ import type {
 } from "./provider.ts";
 import { realWaits, type WaitDeps } from "./waiting.ts";
 
-/** @throws Error for a provider that is not built or settings that do not fit it */
-type OpenStage<Stage> = (settings: ModelSettings, waits?: WaitDeps) => Stage;
+/** What a stage of a call is opened with, beside its settings. */
+export interface StageDeps {
+  waits?: WaitDeps;
+  /** The opened connections of the call. */
+  credentials?: Credentials;
+}
 
-/** The stages of calls, their code loaded: opening one waits for nothing. */
-export type LoadedStages = { [S in ModelStage]: OpenStage<StageKinds[S]> } & Required<StageLife>;
+/** @throws Error for a provider that is not built or not loaded, settings that do not fit it, or a connection that is not there */
+type OpenStage<Stage> = (settings: ModelSettings, deps?: StageDeps) => Stage;
+
+/** The stages of calls: once loaded, opening one waits for nothing. */
+export type CallStages = { [S in ModelStage]: OpenStage<StageKinds[S]> } & Required<StageLife> & {
+    /** Loads the vendors of a call's stages. Undefined when they are there. */
+    load(config: StageSettings): Promise<void> | undefined;
+  };
+
+/** The settings of a call's stages; `stt` may be missing. */
+export type StageSettings = { readonly [S in ModelStage]?: ModelSettings };
 
 type AnyModule<S extends ModelStage> = StageModule<Readonly<Record<string, unknown>>, StageKinds[S]>;
 
-/** Loads every provider that a call may name: once in each thread that serves calls. */
-export async function loadStages(): Promise<LoadedStages> {
-  const [stt, llm, tts] = await Promise.all([loadAll("stt"), loadAll("llm"), loadAll("tts")]);
-  const lives: StageLife[] = [...stt.values(), ...llm.values(), ...tts.values()];
+/** Loads the built-in providers: once in each thread that serves calls. Vendors reach public addresses alone, unless told otherwise. */
+export async function loadStages({ allowPrivateAddresses = false } = {}): Promise<CallStages> {
+  const modules = new Map<string, AnyModule<ModelStage>>();
+  let http: GuardedHttp | undefined;
+  const loadOne = async (stage: ModelStage, provider: Provider) => {
+    modules.set(keyOf(stage, provider), await load(stage, provider));
+  };
+  const loadVendors = async (missing: readonly [ModelStage, Provider][]) => {
+    const { createGuardedHttp } = await import("#outbound/guarded_http.ts");
+    // Models and voices think longer than an ordinary host: the stages have their own limits.
+    http ??= createGuardedHttp({ allowPrivateAddresses, headersTimeoutMs: 0, bodyTimeoutMs: 0 });
+    await Promise.all(missing.map(([stage, provider]) => loadOne(stage, provider)));
+  };
+  const open = <S extends ModelStage>(stage: S, settings: ModelSettings, deps: StageDeps = {}): StageKinds[S] => {
+    const provider = providerOf(stage, settings);
+    const names = callProviderNames[stage].join(", ");
+    if (!provider) throw new Error(`Cannot use ${stage} provider ${settings.provider}: expected one of ${names}`);
+    const module = modules.get(keyOf(stage, provider)) as AnyModule<S> | undefined;
+    if (!module) throw new Error(`Cannot use ${stage} provider ${provider.name}: it is not loaded`);
+    const access = provider.secrets && accessFrom(stage, provider, settings, deps.credentials, http);
+    return module.open(requestFor(stage, provider, settings, deps.waits ?? realWaits, access));
+  };
+  await Promise.all(
+    modelStages.flatMap((stage) => builtInProviders(stage).map((provider) => loadOne(stage, provider))),
+  );
   return {
-    stt: (settings, waits) => openLoaded("stt", stt, settings, waits),
-    llm: (settings, waits) => openLoaded("llm", llm, settings, waits),
-    tts: (settings, waits) => openLoaded("tts", tts, settings, waits),
-    warmUp: async () => void (await Promise.all(lives.map((life) => life.warmUp?.()))),
-    shutDown: async () => void (await Promise.all(lives.map((life) => life.shutDown?.()))),
+    stt: (settings, deps) => open("stt", settings, deps),
+    llm: (settings, deps) => open("llm", settings, deps),
+    tts: (settings, deps) => open("tts", settings, deps),
+    load(config) {
+      const missing = modelStages.flatMap((stage): [ModelStage, Provider][] => {
+        const settings = config[stage];
+        const provider = settings && providerOf(stage, settings);
+        return provider && !modules.has(keyOf(stage, provider)) ? [[stage, provider]] : [];
+      });
+      return missing.length > 0 ? loadVendors(missing) : undefined;
+    },
+    warmUp: async () => void (await Promise.all([...modules.values()].map((module) => module.warmUp?.()))),
+    shutDown: async () => {
+      await Promise.all([...modules.values()].map((module) => module.shutDown?.()));
+      await http?.close();
+    },
   };
 }
+
+const keyOf = (stage: ModelStage, { name }: Provider) => `${stage}/${name}`;
 
 /**
  * Opens one stage of a provider, with the access that a vendor's needs.
@@ -60,26 +109,36 @@ async function load<S extends ModelStage>(stage: S, provider: Provider): Promise
   return (await definition.load()) as AnyModule<S>;
 }
 
-type Loaded<S extends ModelStage> = AnyModule<S> & { provider: Provider };
-
-async function loadAll<S extends ModelStage>(stage: S): Promise<ReadonlyMap<string, Loaded<S>>> {
-  const providers = builtInProviders(stage);
-  const loaded = await Promise.all(providers.map(async (provider) => ({ ...(await load(stage, provider)), provider })));
-  return new Map(loaded.map((module) => [module.provider.name, module]));
+/** @throws Error when the call has no such connection */
+function accessFrom(
+  stage: ModelStage,
+  provider: Provider,
+  settings: ModelSettings,
+  credentials: Credentials = {},
+  http: GuardedHttp | undefined,
+): ProviderAccess {
+  const credential = credentialFor(provider, settings, credentials);
+  if (!credential || !http) throw new Error(`Cannot open ${stage} provider ${provider.name}: expected its connection`);
+  const baseUrl = settings.base_url ?? credential.base_url;
+  return { secret: credential.secret, http, ...(baseUrl !== undefined && { baseUrl }) };
 }
 
-function openLoaded<S extends ModelStage>(
-  stage: S,
-  loaded: ReadonlyMap<string, Loaded<S>>,
-  settings: ModelSettings,
-  waits: WaitDeps = realWaits,
-): StageKinds[S] {
-  const module = loaded.get(settings.provider);
-  if (!module) {
-    const names = [...loaded.keys()].join(", ");
-    throw new Error(`Cannot use ${stage} provider ${settings.provider}: expected one of ${names}`);
-  }
-  return module.open(requestFor(stage, module.provider, settings, waits, undefined));
+function credentialFor(
+  { secrets }: Provider,
+  { connection_id }: Pick<ModelSettings, "connection_id">,
+  credentials: Credentials,
+): Credentials[string] | undefined {
+  const credential = connection_id === undefined ? undefined : credentials[connection_id];
+  return credential?.provider === secrets?.connection ? credential : undefined;
+}
+
+/** Stages of a call whose vendor has no connection here: it was deleted, or is another vendor's. */
+export function stagesWithoutConnection(config: StageSettings, credentials: Credentials = {}): ModelStage[] {
+  return modelStages.filter((stage) => {
+    const settings = config[stage];
+    const provider = settings && providerOf(stage, settings);
+    return provider?.secrets !== undefined && !credentialFor(provider, settings ?? {}, credentials);
+  });
 }
 
 /** @throws Error naming the first setting that does not fit */

@@ -20,8 +20,10 @@ import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import type { Logger } from "#http/logger.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import { validatorFor } from "#http/validation.ts";
+import type { Encryption } from "#store/encryption.ts";
 import { type AnySql, json, type Sql } from "#store/sql.ts";
 import { callConfigFor, type Variables } from "./agent_config.ts";
+import { openCredentials } from "./agent_connections.ts";
 import { writeProgress } from "./call_progress.ts";
 
 /** A report of a thousand calls is larger than a customer's request may be. */
@@ -44,10 +46,11 @@ export interface InternalCallsDeps {
   sql: Sql;
   now(): Date;
   logger: Logger;
+  encryption: Encryption;
   internal: Guard<undefined>;
 }
 
-export function internalCallRoutes({ sql, now, logger, internal }: InternalCallsDeps): Route[] {
+export function internalCallRoutes({ sql, now, logger, encryption, internal }: InternalCallsDeps): Route[] {
   const checkedProgress = (reports: readonly Static<typeof UncheckedProgress>[]): CallProgress[] =>
     reports.filter((report): report is CallProgress => {
       const problems = progressValidator.problemsOf(report);
@@ -82,11 +85,13 @@ export function internalCallRoutes({ sql, now, logger, internal }: InternalCalls
       reply: { status: 200, body: OpenedCall },
       handle: async ({ params, body }) => {
         const call = await openCall(sql, params.call_id, body.gateway_id, now());
+        const config = callConfigFor(call.config, call.config_overrides, call.variables);
         return {
           call_id: params.call_id,
           ...(call.agent_id !== null && { agent_id: call.agent_id }),
           organization_id: call.organization_id,
-          config: callConfigFor(call.config, call.config_overrides, call.variables),
+          config,
+          credentials: await openCredentials({ sql, encryption }, call.project_id, config),
           input_format: call.input_format,
           output_format: call.output_format,
           client_buffer_ms: call.client_buffer_ms,
@@ -143,6 +148,7 @@ interface OpenedRow {
   /** Null: a draft session, which runs on a configuration of its own. */
   agent_id: string | null;
   organization_id: string;
+  project_id: string;
   config: VoiceAgentConfig;
   config_overrides: VoiceAgentConfig;
   variables: Variables;
@@ -163,9 +169,9 @@ async function openCall(sql: AnySql, callId: string, gatewayId: string, now: Dat
     ) as agent
     where call.id = agent.call_id and call.state = 'reserved' and call.expires_at > ${now}
       and agent.deleted_at is null
-    returning call.agent_id, call.organization_id, coalesce(call.inline_config, agent.config) as config,
-              call.config_overrides, call.variables, call.input_format, call.output_format, call.client_buffer_ms,
-              call.initial_messages`;
+    returning call.agent_id, call.organization_id, call.project_id,
+              coalesce(call.inline_config, agent.config) as config, call.config_overrides, call.variables,
+              call.input_format, call.output_format, call.client_buffer_ms, call.initial_messages`;
   if (call) return call;
   const [refused] = await sql<{ state: string; is_archived: boolean }[]>`
     select call.state, agent.deleted_at is not null as is_archived

@@ -12,7 +12,8 @@ import { type Caller, visibleProjects } from "#identity/caller.ts";
 import { requireProjectFor } from "#identity/projects.ts";
 import type { LiveKit } from "#outbound/livekit.ts";
 import type { AnySql } from "#store/sql.ts";
-import { agentConfigSchema, configProblems } from "./agent_config.ts";
+import { agentConfigSchema } from "./agent_config.ts";
+import { requireConfig } from "./agent_connections.ts";
 import { additionProblems, type CallAdditions, callAdditions, findCallableAgent, insertCall } from "./call_rows.ts";
 import type { SeatRequests } from "./seat_requests.ts";
 
@@ -50,6 +51,7 @@ type RealtimeSession = Static<typeof RealtimeSession>;
 export interface RoomSessionDeps extends ApiDeps {
   /** Undefined where LiveKit is not configured. */
   liveKit: LiveKit | undefined;
+  allowPrivateAddresses: boolean;
   seats: SeatRequests;
 }
 
@@ -101,11 +103,10 @@ export function roomSessionRoutes(deps: RoomSessionDeps): Route[] {
       handle: async ({ principal, body }) => {
         requireOneOf(body);
         if (body.agent_id !== undefined) return ofAgent(principal, body.agent_id, body);
-        const details = configProblems(body.config, "config");
-        if (details) throw new ApiError("bad_request", { details });
+        const projectId = await projectFor(sql, principal, body.project_id);
         return openSession(deps, principal, {
-          projectId: await projectFor(sql, principal, body.project_id),
-          config: body.config as VoiceAgentConfig,
+          projectId,
+          config: await requireConfig(deps, projectId, body.config),
           agentId: undefined,
           agentName: body.agent_name,
           additions: body,

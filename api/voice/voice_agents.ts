@@ -13,7 +13,8 @@ import type { ApiDeps } from "#identity/api_deps.ts";
 import { type Caller, requireProjectAccess, visibleProjects } from "#identity/caller.ts";
 import { requireProjectFor } from "#identity/projects.ts";
 import { type AnySql, json, selectPage } from "#store/sql.ts";
-import { agentConfigSchema, configProblems } from "./agent_config.ts";
+import { agentConfigSchema } from "./agent_config.ts";
+import { requireConfig } from "./agent_connections.ts";
 
 const VoiceAgent = Type.Object({
   id: Type.String({ format: "uuid" }),
@@ -75,7 +76,12 @@ const OneVoiceAgent = Type.Object({ data: VoiceAgent });
 
 const sortColumns = ["name", "status", "created_at", "updated_at"] as const;
 
-export function voiceAgentRoutes({ sql, now, personalAccessToken }: ApiDeps): Route[] {
+export interface VoiceAgentDeps extends ApiDeps {
+  allowPrivateAddresses: boolean;
+}
+
+export function voiceAgentRoutes({ sql, now, personalAccessToken, allowPrivateAddresses }: VoiceAgentDeps): Route[] {
+  const checks = { sql, allowPrivateAddresses };
   const path = "/v1/agents/voice/agents";
   const pathOfOne = "/v1/agents/voice/agents/{agent_id}";
   return [
@@ -89,8 +95,8 @@ export function voiceAgentRoutes({ sql, now, personalAccessToken }: ApiDeps): Ro
       errors: ["forbidden", "not_found"],
       examples: { one_that_repeats: { body: exampleAgent } },
       handle: async ({ principal, body }) => {
-        requireConfig(body.config);
         await requireProjectFor(sql, principal, body.project_id);
+        await requireConfig(checks, body.project_id, body.config);
         return { data: await insertVoiceAgent(sql, principal, body as NewAgent, now()) };
       },
     }),
@@ -144,8 +150,8 @@ export function voiceAgentRoutes({ sql, now, personalAccessToken }: ApiDeps): Ro
       paramsFrom: { agent_id: { route: `POST ${path}`, field: "data.id" } },
       examples: { another_name: { body: { name: "Night desk" } } },
       handle: async ({ principal, params, body }) => {
-        if (body.config !== undefined) requireConfig(body.config);
-        await findVoiceAgent(sql, principal, params.agent_id);
+        const { project_id } = await findVoiceAgent(sql, principal, params.agent_id);
+        if (body.config !== undefined) await requireConfig(checks, project_id, body.config);
         const agent = await updateVoiceAgent(sql, principal, params.agent_id, body as Partial<NewAgent>, now());
         if (!agent) throw new ApiError("conflict", { details: { status: "Expected an agent that is not archived" } });
         return { data: agent };
@@ -175,11 +181,6 @@ export function voiceAgentRoutes({ sql, now, personalAccessToken }: ApiDeps): Ro
       },
     }),
   ];
-}
-
-function requireConfig(value: unknown): asserts value is VoiceAgentConfig {
-  const details = configProblems(value, "config");
-  if (details) throw new ApiError("bad_request", { details });
 }
 
 const columns = (sql: AnySql) => sql`

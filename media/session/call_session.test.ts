@@ -671,6 +671,20 @@ describe("session: tools", () => {
   });
 });
 
+describe("session: a connection that is gone", () => {
+  const connection_id = "00000000-0000-4000-8000-000000000002";
+
+  it("is told, an apology is heard in the agent's own voice, and the call is over", async () => {
+    const h = await call({ ...scripted(), llm: { provider: "openai", model: "m", connection_id } });
+    const error = h.messages("error")[0];
+    assert.deepEqual([error?.code, error?.fatal, error?.ref], ["connection_missing", true, "llm.connection_id"]);
+    await h.runUntil("agent_speech_done");
+    assert.match(h.messages("transcript").at(-1)?.text ?? "", /sorry/);
+    assert.ok(h.audioBytes().length > 0);
+    assert.deepEqual([h.end?.end.reason, h.end?.end.error_code], ["error", "connection_missing"]);
+  });
+});
+
 describe("session: a lost link", () => {
   it("pauses where it is and goes on with the next sample, nothing lost or doubled", async () => {
     const config = scripted({ replies: ["This is a longer answer that takes a while to say."] });

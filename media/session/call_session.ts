@@ -3,10 +3,12 @@
  * takes what comes from outside: audio, messages, the state of the link, the beat.
  */
 import type { CallFailure } from "#contracts/call_record.ts";
-import type { CallConfig, ModelSettings } from "#contracts/voice_agent.ts";
+import type { CallConfig, ModelSettings, ModelStage } from "#contracts/voice_agent.ts";
 import type { EndReason } from "#contracts/voice_protocol.ts";
 import { voiceLimits } from "#contracts/voice_protocol.ts";
+import { defaultProviders } from "#providers/catalogue.ts";
 import type { LanguageModel, SpeechToText, TextToSpeech } from "#providers/provider.ts";
+import { type StageDeps, stagesWithoutConnection } from "#providers/stages.ts";
 import { Answers } from "../answering/answers.ts";
 import { builtinTools } from "../answering/builtin_tools.ts";
 import { type CodecPair, openCodecPair } from "../audio/codec_pair.ts";
@@ -24,9 +26,9 @@ import { initialTurnState, type TurnState } from "./turns.ts";
 
 /** Stages by settings: the loaded ones of `#providers/stages.ts`, or a test's own. */
 export interface StageFactories {
-  stt(settings: ModelSettings): SpeechToText;
-  llm(settings: ModelSettings): LanguageModel;
-  tts(settings: ModelSettings): TextToSpeech;
+  stt(settings: ModelSettings, deps: StageDeps): SpeechToText;
+  llm(settings: ModelSettings, deps: StageDeps): LanguageModel;
+  tts(settings: ModelSettings, deps: StageDeps): TextToSpeech;
 }
 
 interface Stages {
@@ -53,11 +55,11 @@ export function createSession(spec: SessionSpec, sink: SessionSink, deps: Sessio
   return session;
 }
 
-function stagesFor(config: CallConfig, factories: StageFactories): Stages {
+function stagesFor(config: CallConfig, deps: StageDeps, factories: StageFactories): Stages {
   return {
-    stt: config.stt && factories.stt(config.stt),
-    llm: factories.llm(config.llm),
-    tts: factories.tts(config.tts),
+    stt: config.stt && factories.stt(config.stt, deps),
+    llm: factories.llm(config.llm, deps),
+    tts: factories.tts(config.tts, deps),
   };
 }
 
@@ -71,8 +73,22 @@ function turnsFor({ advanced }: CallConfig, startedMs: number): TurnState {
   return initialTurnState(settings, startedMs);
 }
 
+/** The same call as an apology: nothing is heard or thought, and where the voice is missing too, the built-in one speaks. */
+function apologyFor(config: CallConfig, unconnected: readonly ModelStage[]): CallConfig {
+  const { stt: _, ...rest } = config;
+  const builtIn = (stage: "llm" | "tts") => ({ provider: defaultProviders[stage], language: "en", options: {} });
+  return {
+    ...rest,
+    llm: builtIn("llm"),
+    tts: unconnected.includes("tts") ? builtIn("tts") : config.tts,
+    welcome_message: "I'm sorry, I can't take your call right now. Please try again later.",
+  };
+}
+
 class Session implements MediaSession {
-  readonly #spec: SessionSpec;
+  readonly #config: CallConfig;
+  /** Stages whose connection is not there: the call is an apology, and over. */
+  readonly #unconnected: readonly ModelStage[];
   readonly #sink: SessionSink;
   readonly #scheduler: Scheduler;
   readonly #onFault: (cause: unknown) => void;
@@ -92,9 +108,10 @@ class Session implements MediaSession {
   #usageDueMs: number;
 
   constructor(spec: SessionSpec, sink: SessionSink, deps: SessionDeps) {
-    const { config } = spec;
+    this.#unconnected = stagesWithoutConnection(spec.config, spec.credentials);
+    const config = this.#unconnected.length > 0 ? apologyFor(spec.config, this.#unconnected) : spec.config;
     const { advanced } = config;
-    this.#spec = spec;
+    this.#config = config;
     this.#sink = sink;
     this.#scheduler = deps.scheduler;
     this.#onFault = (cause) => deps.onFault?.(spec.callId, cause);
@@ -104,7 +121,7 @@ class Session implements MediaSession {
     this.#notices = new Notices(sink, this.#onFault);
     this.#codecs = openCodecPair(spec.inputFormat, spec.outputFormat);
     try {
-      this.#stages = stagesFor(config, deps.stages);
+      this.#stages = stagesFor(config, { credentials: spec.credentials ?? {} }, deps.stages);
     } catch (cause) {
       this.#codecs.close();
       throw cause;
@@ -129,7 +146,10 @@ class Session implements MediaSession {
         nowMs,
         callMs,
         onSpeaking: () => this.#floor.dispatch({ type: "agent_speaking" }),
-        onDone: (leaves) => this.#floor.dispatch({ type: "agent_done", leaves }),
+        onDone: (leaves) => {
+          if (this.#unconnected.length > 0) this.end("error", "connection_missing");
+          else this.#floor.dispatch({ type: "agent_done", leaves });
+        },
         onFault,
       },
       out,
@@ -184,14 +204,24 @@ class Session implements MediaSession {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     this.#floor.open();
-    for (const field of this.#spec.config.not_available) {
+    for (const stage of this.#unconnected) {
+      const message = `The connection of ${stage} is gone or another vendor's: expected one that the agent's project has`;
+      this.#notices.send({
+        type: "error",
+        code: "connection_missing",
+        message,
+        fatal: true,
+        ref: `${stage}.connection_id`,
+      });
+    }
+    for (const field of this.#config.not_available) {
       this.#notices.warn(
         "not_available",
         `${field} is configured but not available yet: the call goes on without it`,
         field,
       );
     }
-    const { welcome_message } = this.#spec.config;
+    const { welcome_message } = this.#config;
     if (welcome_message.trim()) this.#floor.dispatch({ type: "welcome", text: welcome_message });
     else this.#floor.showState();
   }

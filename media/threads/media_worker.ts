@@ -18,9 +18,9 @@ import {
 
 if (!parentPort) throw new Error("Cannot run media_worker.ts by itself: it is started by worker_pool.ts");
 const port = parentPort;
-const { vad } = workerData as ThreadSettings;
+const { vad, allowPrivateAddresses } = workerData as ThreadSettings;
 const scheduler = createScheduler();
-const stages = await loadStages();
+const stages = await loadStages({ allowPrivateAddresses });
 const deps: SessionDeps = {
   scheduler,
   stages,
@@ -93,7 +93,26 @@ const noUsage = {
   tool_calls: 0,
 };
 
+/** What came for calls whose vendors are being loaded: once a thread and vendor, and as long as that takes. */
+const waiting = new Map<number, (() => void)[]>();
+
 function open(id: number, spec: ToThreadObjects["open"]): void {
+  const loading = stages.load(spec.config);
+  if (loading) void openLater(id, spec, loading);
+  else openLoaded(id, spec);
+}
+
+async function openLater(id: number, spec: ToThreadObjects["open"], loading: Promise<void>): Promise<void> {
+  const late: (() => void)[] = [];
+  waiting.set(id, late);
+  // Without its vendor the call fails as it opens, and says so.
+  await loading.catch(() => {});
+  waiting.delete(id);
+  openLoaded(id, spec);
+  for (const take of late) take();
+}
+
+function openLoaded(id: number, spec: ToThreadObjects["open"]): void {
   const sink = sinkFor(id);
   try {
     seats.set(id, { session: createSession(spec, sink, deps), unsentMs: 0 });
@@ -107,6 +126,11 @@ function open(id: number, spec: ToThreadObjects["open"]): void {
 function handle(kind: number, id: number, value: number, bytes: Uint8Array, object: unknown): void {
   if (kind === toThread.open) {
     open(id, object as ToThreadObjects["open"]);
+    return;
+  }
+  const late = waiting.get(id);
+  if (late) {
+    late.push(() => handle(kind, id, value, bytes, object));
     return;
   }
   const seat = seats.get(id);

@@ -26,6 +26,8 @@ export interface FromThreadObjects {
 /** Given to a media thread when it starts; it answers `"ready"` once everything is loaded, and then only batches. */
 export interface ThreadSettings {
   vad: VadEngine;
+  /** Development only: connections may lead to private addresses. */
+  allowPrivateAddresses: boolean;
 }
 /** Tells a media thread to end its calls and leave. */
 export const closeThread = "close";

@@ -31,6 +31,8 @@ import {
 export interface WorkerPoolOptions {
   threads: number;
   vad?: VadEngine;
+  /** Development only: connections may lead to private addresses. */
+  allowPrivateAddresses?: boolean;
   logger?: { warn(fields: object, message: string): void };
 }
 
@@ -80,7 +82,10 @@ class WorkerPool implements MediaHost {
 
   #newThread(): MediaThread {
     const thread: MediaThread = new MediaThread(
-      { vad: this.#options.vad ?? "energy" },
+      {
+        vad: this.#options.vad ?? "energy",
+        allowPrivateAddresses: this.#options.allowPrivateAddresses ?? false,
+      },
       {
         lost: (calls, cause) => this.#replace(thread, calls, cause),
         fault: ({ callId, cause }) => this.#options.logger?.warn({ call_id: callId, err: cause }, "fault in a call"),

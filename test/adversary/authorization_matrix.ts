@@ -77,6 +77,7 @@ export const matrix: Readonly<Record<DocumentName, Readonly<Record<string, Acces
     "GET /v1/connections/{connection_id}": token,
     "PATCH /v1/connections/{connection_id}": token,
     "DELETE /v1/connections/{connection_id}": token,
+    "POST /v1/connections/{connection_id}/test": token,
     "POST /v1/apps": token,
     "GET /v1/apps": token,
     "GET /v1/apps/{app_id}": token,

@@ -15,7 +15,7 @@ import {
 } from "#test/kit/open_api_examples.ts";
 
 /** What needs a server that is not here: MCP, LiveKit, our gateway for streams. Shown, and not sent. */
-const needsOthers = /\/(rooms|sessions|mcp\/test|rooms\/webhook|stream)$/;
+const needsOthers = /\/(rooms|sessions|(mcp|\{connection_id\})\/test|rooms\/webhook|stream)$/;
 
 const approving = {
   schema_version: 1,

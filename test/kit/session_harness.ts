@@ -87,9 +87,9 @@ export class SessionHarness {
       {
         scheduler: this.clock,
         stages: {
-          stt: (settings) => stages.stt(settings, this.clock),
-          llm: (settings) => options.llm ?? stages.llm(settings, this.clock),
-          tts: (settings) => stages.tts(settings, this.clock),
+          stt: (settings, deps) => stages.stt(settings, { ...deps, waits: this.clock }),
+          llm: (settings, deps) => options.llm ?? stages.llm(settings, { ...deps, waits: this.clock }),
+          tts: (settings, deps) => stages.tts(settings, { ...deps, waits: this.clock }),
         },
         vad: options.vad ?? "energy",
         onFault: (_callId, cause) => {

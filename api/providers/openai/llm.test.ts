@@ -59,7 +59,7 @@ describe("an OpenAI-compatible model", () => {
   };
   const model = (guard = http, options = {}) => {
     const settings = { provider: "openai", language: "en", model: "m-1", temperature: 0.2, options };
-    const access = { secret: "key-1", baseUrl, dispatcher: guard.dispatcher };
+    const access = { secret: "key-1", baseUrl, http: guard };
     return openStage("llm", openai, settings, { access });
   };
   const chunksOf = async (given: Partial<LlmRequest> = {}, signal = new AbortController().signal, guard = http) => {

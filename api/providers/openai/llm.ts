@@ -7,7 +7,7 @@ import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError, APIUse
 import { fetch as undiciFetch } from "undici";
 import { AddressRefusedError } from "#outbound/address_guard.ts";
 import type { HistoryItem, LanguageModel, LlmChunk, LlmRequest, VendorStageRequest } from "../provider.ts";
-import { ProviderError, type ProviderErrorKind } from "../provider_error.ts";
+import { kindOfStatus, ProviderError, type ProviderErrorKind } from "../provider_error.ts";
 import type { OpenAiLlmOptions } from "./options.ts";
 
 type Message = OpenAI.Chat.ChatCompletionMessageParam;
@@ -25,7 +25,7 @@ export function open(request: VendorStageRequest<OpenAiLlmOptions>): LanguageMod
     // The client would print what it cannot read: words of the caller.
     logLevel: "off",
     fetch: (url, init) =>
-      undiciFetch(String(url), { ...(init as object), redirect: "error", dispatcher: access.dispatcher }) as never,
+      undiciFetch(String(url), { ...(init as object), redirect: "error", dispatcher: access.http.dispatcher }) as never,
   });
   const params: ModelParams = {
     model: settings.model ?? "",
@@ -143,15 +143,8 @@ function readable(error: unknown, model: string): ProviderError {
   if (error instanceof APIConnectionTimeoutError) return failed(`Cannot reach the endpoint of ${model}`, "timeout");
   if (error instanceof APIConnectionError) return failed(`Cannot reach the endpoint of ${model}`, "network");
   if (error instanceof APIError && error.status !== undefined) {
-    return failed(`The endpoint of ${model} answered ${error.status}`, kindOf(error.status));
+    return failed(`The endpoint of ${model} answered ${error.status}`, kindOfStatus(error.status));
   }
   const kind = error instanceof SyntaxError ? "protocol" : "network";
   return failed(`The endpoint of ${model} broke off its answer`, kind);
-}
-
-function kindOf(status: number): ProviderErrorKind {
-  if (status === 408) return "timeout";
-  if (status === 429) return "rate_limited";
-  if (status === 401 || status === 403) return "auth";
-  return status >= 500 ? "unavailable" : "bad_request";
 }

@@ -4,9 +4,13 @@ import { OpenAiLlmOptions } from "./options.ts";
 
 export const openai = defineProvider({
   name: "openai",
-  secrets: { connection: "openai" },
+  secrets: {
+    connection: "openai",
+    baseUrl: "https://api.openai.com/v1",
+    probe: { path: "/models", headers: (secret) => ({ authorization: `Bearer ${secret}` }) },
+  },
   llm: {
-    does: "a model behind any endpoint that speaks OpenAI's chat completions, in workflows",
+    does: "a model behind any endpoint that speaks OpenAI's chat completions",
     options: OpenAiLlmOptions,
     load: () => import("./llm.ts"),
   },

@@ -21,6 +21,7 @@ export async function startTwin(): Promise<VendorTwin> {
     let body = "";
     for await (const chunk of request) body += chunk;
     if (request.headers.authorization !== `Bearer ${secret}`) return refuse(response, 401, "invalid_api_key");
+    if (request.url === "/v1/models") return void response.end('{"object":"list","data":[]}');
     if (request.method !== "POST" || request.url !== "/v1/chat/completions") return refuse(response, 404, "not_found");
     answer(behaviour, JSON.parse(body) as ChatRequest, response);
   });

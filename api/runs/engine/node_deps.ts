@@ -48,7 +48,7 @@ export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
         ...(config.temperature !== undefined && { temperature: config.temperature }),
         options: { ...(config.max_tokens !== undefined && { max_tokens: config.max_tokens }) },
       };
-      const access = { secret, dispatcher: http.dispatcher, ...(baseUrl !== undefined && { baseUrl }) };
+      const access = { secret, http, ...(baseUrl !== undefined && { baseUrl }) };
       return withNodeErrors(await openStage("llm", vendor, settings, { access }));
     },
     async callMcpTool({ url, tool, connection_id, headers }, toolArguments, signal) {

@@ -1,0 +1,94 @@
+/**
+ * Connections of an agent's stages: which a configuration names, whether its project has them, and what
+ * they open to. Both are asked twice: when a configuration is saved, and when a call begins.
+ */
+import { type OpenedConnection, openConnections } from "#connections/connections.ts";
+import { ApiError, type ErrorDetails } from "#contracts/errors.ts";
+import type { Credentials } from "#contracts/internal_calls.ts";
+import { type CallConfig, modelStages, type VoiceAgentConfig } from "#contracts/voice_agent.ts";
+import { AddressRefusedError, parsePublicUrl } from "#outbound/address_guard.ts";
+import { providerOf } from "#providers/catalogue.ts";
+import type { Encryption } from "#store/encryption.ts";
+import type { AnySql } from "#store/sql.ts";
+import { configProblems } from "./agent_config.ts";
+
+export interface AgentCheckDeps {
+  sql: AnySql;
+  /** Development only: users' addresses may be private. */
+  allowPrivateAddresses: boolean;
+}
+
+/** @throws ApiError bad_request by field path below `config`, for what the project's agent must not be saved with */
+export async function requireConfig(
+  { sql, allowPrivateAddresses }: AgentCheckDeps,
+  projectId: string,
+  value: unknown,
+): Promise<VoiceAgentConfig> {
+  const under = "config";
+  const problems = configProblems(value, under);
+  if (problems) throw new ApiError("bad_request", { details: problems });
+  const config = value as VoiceAgentConfig;
+  const details: ErrorDetails = {
+    ...addressProblems(config, under, allowPrivateAddresses),
+    ...(await connectionProblems(sql, projectId, config, under)),
+  };
+  if (Object.keys(details).length > 0) throw new ApiError("bad_request", { details });
+  return config;
+}
+
+/** What can be told of the stages' own addresses without asking a resolver; each is checked again when it is dialled. */
+function addressProblems(config: VoiceAgentConfig, under: string, allowPrivateAddresses: boolean): ErrorDetails {
+  const problems = modelStages.flatMap((stage) => {
+    const url = config[stage]?.base_url;
+    if (url === undefined) return [];
+    try {
+      parsePublicUrl(url, { protocols: ["https:", "http:"], allowPrivateAddresses });
+      return [];
+    } catch (error) {
+      if (!(error instanceof AddressRefusedError)) throw error;
+      return [[`${under}.${stage}.base_url`, error.message]];
+    }
+  });
+  return Object.fromEntries(problems);
+}
+
+async function connectionProblems(
+  sql: AnySql,
+  projectId: string,
+  config: VoiceAgentConfig,
+  under: string,
+): Promise<ErrorDetails> {
+  const named = modelStages.flatMap((stage) => {
+    const id = config[stage]?.connection_id;
+    const kind = providerOf(stage, config[stage] ?? {})?.secrets?.connection;
+    return id === undefined || kind === undefined ? [] : [{ stage, id, kind }];
+  });
+  if (named.length === 0) return {};
+  const rows = await sql<{ id: string; provider: string }[]>`
+    select id, provider from connection
+    where project_id = ${projectId} and id = any (${named.map(({ id }) => id)}::uuid[])`;
+  const kindOf = new Map(rows.map(({ id, provider }) => [id, provider]));
+  const wrong = named.filter(({ id, kind }) => kindOf.get(id.toLowerCase()) !== kind);
+  return Object.fromEntries(
+    wrong.map(({ stage, kind }) => [
+      `${under}.${stage}.connection_id`,
+      `Expected a connection of the agent's project with provider ${kind}`,
+    ]),
+  );
+}
+
+/** The connections that a call's stages name, opened. One that the project no longer has is not among them. */
+export async function openCredentials(
+  deps: { sql: AnySql; encryption: Encryption },
+  projectId: string,
+  config: CallConfig,
+): Promise<Credentials> {
+  const ids = modelStages.flatMap((stage) => config[stage]?.connection_id ?? []);
+  if (ids.length === 0) return {};
+  const opened = await openConnections(deps, projectId, ids);
+  return Object.fromEntries([...opened].map(([id, connection]) => [id, credentialOf(connection)]));
+}
+
+function credentialOf({ provider, baseUrl, secret }: OpenedConnection): Credentials[string] {
+  return { provider, secret, ...(baseUrl !== undefined && { base_url: baseUrl }) };
+}

@@ -1,0 +1,71 @@
+/** Calls through the whole house, from an agent saved over the api to a vendor's twin: api, gateway and a media thread. */
+import assert from "node:assert/strict";
+import type { OpenedCall } from "#contracts/internal_calls.ts";
+import type { OpenResult } from "#gateway/api_client.ts";
+import { startWorkerPool } from "#media/threads/worker_pool.ts";
+import { type Answer, type ApiHarness, openApiHarness } from "./api_harness.ts";
+import { CallClient, FakeApi, startTestGateway } from "./gateway_fixture.ts";
+
+export interface VendorHouse {
+  api: ApiHarness;
+  /** The gateway's reports to the api. */
+  reports: FakeApi;
+  /** As the owner. */
+  call(method: string, path: string, body?: unknown): Promise<Answer>;
+  connect(provider: string, access: { secret: string; baseUrl: string }): Promise<string>;
+  agent(config: object): Promise<string>;
+  /** Reserves a call of the agent and dials it. */
+  dial(agentId: string, body?: object): Promise<CallClient>;
+  stop(): Promise<void>;
+}
+
+/** Opens calls where the api keeps them. */
+class OpeningApi extends FakeApi {
+  readonly #api: ApiHarness;
+  constructor(api: ApiHarness) {
+    super();
+    this.#api = api;
+  }
+  override async openCall(callId: string): Promise<OpenResult> {
+    const { status, body } = await this.#api.internal("POST", `/internal/calls/${callId}/open`, { gateway_id: "test" });
+    assert.equal(status, 200, JSON.stringify(body));
+    return { kind: "opened", call: body as OpenedCall };
+  }
+}
+
+export async function openVendorHouse(): Promise<VendorHouse> {
+  const api = await openApiHarness(undefined, { allowPrivateAddresses: true });
+  const media = await startWorkerPool({ threads: 1, allowPrivateAddresses: true });
+  const reports = new OpeningApi(api);
+  const { gateway, stop } = await startTestGateway({ transport: "ws", api: reports, media, bus: api.bus });
+  const call: VendorHouse["call"] = (method, path, body) =>
+    api.call(method, path, { token: api.owner.token, ...(body !== undefined && { body }) });
+  const made = async (path: string, body: object): Promise<Answer> => {
+    const answer = await call("POST", path, body);
+    assert.equal(answer.status, 201, JSON.stringify(answer.body));
+    return answer;
+  };
+  return {
+    api,
+    reports,
+    call,
+    async connect(provider, { secret, baseUrl }) {
+      const connection = { name: provider, project_id: api.projectId, provider, secret, base_url: baseUrl };
+      return (await made("/v1/connections", connection)).body.data.id;
+    },
+    async agent(config) {
+      const agent = { name: "Desk", project_id: api.projectId, config };
+      return (await made("/v1/agents/voice/agents", agent)).body.data.id;
+    },
+    async dial(agentId, body = {}) {
+      const reserved = await made(`/v1/agents/voice/agents/${agentId}/calls/websocket`, body);
+      const { pathname } = new URL(reserved.body.data.websocket_url);
+      return CallClient.call(`ws://127.0.0.1:${gateway.port}${pathname}`);
+    },
+    async stop() {
+      await stop();
+      await media.close();
+      await api.close();
+    },
+  };
+}

@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { VendorTwin } from "#contracts/vendor_twin.ts";
+import { startTwin } from "#providers/openai/twin.ts";
+import type { CallClient } from "#test/kit/gateway_fixture.ts";
+import { openVendorHouse, type VendorHouse } from "#test/kit/vendor_house.ts";
+
+const agents = "/v1/agents/voice/agents";
+
+describe("a call whose agent uses a vendor", () => {
+  let house: VendorHouse;
+  let twin: VendorTwin;
+  let access: { secret: string; baseUrl: string };
+  before(async () => {
+    [house, twin] = await Promise.all([openVendorHouse(), startTwin()]);
+    assert.ok(twin.access);
+    access = twin.access;
+  });
+  after(async () => {
+    await house.stop();
+    await twin.close();
+  });
+
+  const finalOf = (caller: CallClient, role: "agent" | "user") =>
+    caller.until(() =>
+      caller.messages.find(
+        (one): one is Extract<typeof one, { type: "transcript" }> =>
+          one.type === "transcript" && one.role === role && one.final,
+      ),
+    );
+  const withModel = async (connectionId: string) =>
+    house.agent({ llm: { provider: "openai", model: "twin-1", connection_id: connectionId } });
+
+  it("is answered by the vendor's model, with the key of the connection", async () => {
+    twin.play("llm", "answers");
+    const caller = await house.dial(await withModel(await house.connect("openai", access)));
+    caller.send({ type: "user_message", text: "When is breakfast?" });
+    assert.match((await finalOf(caller, "agent")).text ?? "", /You said: When is breakfast\?/);
+    caller.send({ type: "hang_up" });
+    assert.equal((await caller.message("call_ended")).reason, "client_hangup");
+  });
+
+  it("shows the key to nobody", async () => {
+    twin.play("llm", "rate_limited");
+    const connectionId = await house.connect("openai", access);
+    const agentId = await withModel(connectionId);
+    const caller = await house.dial(agentId);
+    caller.send({ type: "user_message", text: "Hello" });
+    const { code, message } = await caller.message("error");
+    assert.equal(code, "llm_failed");
+    assert.match(message, /429/);
+    caller.send({ type: "hang_up" });
+    await caller.whenClosed();
+    const { call_id } = await caller.message("call_started");
+    const told = [
+      caller.messages,
+      await house.reports.closeOf(call_id),
+      (await house.call("GET", `${agents}/${agentId}`)).body,
+      (await house.call("GET", `/v1/connections/${connectionId}`)).body,
+      (await house.call("GET", `/v1/agents/voice/calls/${call_id}`)).body,
+      await house.api.sql`select * from call`,
+      await house.api.sql`select * from voice_agent`,
+      await house.api.sql`select * from connection`,
+    ];
+    assert.ok(!JSON.stringify(told).includes(access.secret));
+  });
+
+  it("takes a new key from the next call on", async () => {
+    twin.play("llm", "answers");
+    const connectionId = await house.connect("openai", { ...access, secret: "sk-of-yesterday" });
+    const agentId = await withModel(connectionId);
+    const before = await house.dial(agentId);
+    before.send({ type: "user_message", text: "Hello" });
+    assert.match((await before.message("error")).message, /401/);
+    assert.equal((await house.call("PATCH", `/v1/connections/${connectionId}`, { secret: access.secret })).status, 200);
+    const next = await house.dial(agentId);
+    next.send({ type: "user_message", text: "Hello" });
+    assert.match((await finalOf(next, "agent")).text ?? "", /You said: Hello/);
+    for (const caller of [before, next]) caller.send({ type: "hang_up" });
+    await Promise.all([before.whenClosed(), next.whenClosed()]);
+  });
+});
+
+describe("an agent with a vendor's stage", () => {
+  let house: VendorHouse;
+  before(async () => {
+    house = await openVendorHouse();
+  });
+  after(() => house.stop());
+
+  const save = (config: object, projectId = house.api.projectId) =>
+    house.call("POST", agents, { name: "Desk", project_id: projectId, config });
+
+  it("is not saved with a connection that is missing, another vendor's or another project's", async () => {
+    const baseUrl = "https://models.example/v1";
+    const fit = await house.connect("openai", { secret: "k", baseUrl });
+    const bearer = await house.connect("bearer", { secret: "k", baseUrl });
+    const other = await house.call("POST", "/v1/projects", { name: "Another" });
+    const llm = (connection_id?: string) => ({ llm: { provider: "openai", model: "m", connection_id } });
+    assert.equal((await save(llm(fit))).status, 201);
+    assert.equal((await save(llm(fit.toUpperCase()))).status, 201);
+    for (const [config, projectId] of [
+      [llm()],
+      [llm(bearer)],
+      [llm("00000000-0000-4000-8000-000000000000")],
+      [llm(fit), other.body.data.id],
+    ] as const) {
+      const answer = await save(config, projectId);
+      assert.equal(answer.status, 400, JSON.stringify(answer.body));
+      assert.deepEqual(Object.keys(answer.body.error.details), ["config.llm.connection_id"]);
+    }
+    const agentId = (await save({})).body.data.id;
+    const changed = await house.call("PATCH", `${agents}/${agentId}`, { config: llm(bearer) });
+    assert.deepEqual(Object.keys(changed.body.error.details), ["config.llm.connection_id"]);
+  });
+
+  it("takes no connection or address from who starts a call", async () => {
+    const agentId = (await save({})).body.data.id;
+    for (const llm of [
+      { provider: "openai" },
+      { base_url: "https://x.example" },
+      { connection_id: crypto.randomUUID() },
+    ]) {
+      const answer = await house.call("POST", `${agents}/${agentId}/calls/websocket`, { config_overrides: { llm } });
+      assert.equal(answer.status, 400, JSON.stringify(llm));
+    }
+  });
+});
