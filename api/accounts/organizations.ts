@@ -1,6 +1,6 @@
 /** The caller's organization: its people (`members.ts` changes them), its pending invitations, its legal profile. */
 import { type Static, Type } from "@sinclair/typebox";
-import { type Route, route } from "#http/route.ts";
+import { type Guard, type Route, route } from "#http/route.ts";
 import { requireAdministrator } from "#identity/caller.ts";
 import { json, oneRow } from "#store/sql.ts";
 import { changedLegalProfile, exampleLegalProfile, LegalProfileChange } from "./legal_profile.ts";
@@ -18,6 +18,8 @@ import {
 } from "./organization_record.ts";
 
 export interface OrganizationDeps extends MemberDeps {
+  /** Programs with a key, and people: reads that need no person. */
+  program: Guard<{ organizationId: string }>;
   now(): Date;
 }
 
@@ -30,14 +32,14 @@ const { id: user_id, email, first_name, last_name, created_at: joined_at } = exa
 const exampleMember = { user_id, email, first_name, last_name, role: "owner", joined_at };
 
 export function organizationRoutes(deps: OrganizationDeps): Route[] {
-  const { sql, now, accessTokens } = deps;
+  const { sql, now, accessTokens, program } = deps;
   return [
     ...memberRoutes(deps),
     route({
       method: "GET",
       path: "/v1/orgs/me",
-      summary: "The organization that the token acts in, with members and pending invitations",
-      guard: accessTokens.member,
+      summary: "The organization that the key or token acts in, with members and pending invitations",
+      guard: program,
       reply: { status: 200, body: OrganizationDetail },
       examples: {
         one_owner: { answer: { ...exampleOrganization, members: [exampleMember], pending_invitations: [] } },

@@ -85,7 +85,7 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
   const routes: Route[] = [
     ...accountRoutes(accounts),
     ...accountRecoveryRoutes(accounts),
-    ...organizationRoutes(common),
+    ...organizationRoutes({ ...common, program: apiKeys.billable }),
     ...invitationRoutes(common),
     ...requestLogRoutes(common),
     ...apiKeyRoutes(common),

@@ -101,7 +101,11 @@ describe("billable requests", () => {
       assert.match(body.detail, /needs a signed-in user/);
       assert.equal((await ask(method, path, "nonsense")).status, 401);
     }
+    const organization = await ask("GET", "/v1/orgs/me", key);
+    const asPerson = await api.call("GET", "/v1/orgs/me", { token: owner });
+    assert.deepEqual([organization.status, organization.body], [200, asPerson.body]);
     await api.call("DELETE", `/v1/api-keys/${key_id}`, { token: owner });
+    assert.equal((await ask("GET", "/v1/orgs/me", key)).status, 401);
     for (const [method, path] of forPeople) assert.equal((await ask(method, path, key)).status, 401);
   });
 

@@ -96,7 +96,7 @@ export const matrix: Readonly<Record<DocumentName, Readonly<Record<string, Acces
     "POST /v1/auth/reset-password": anybody,
     "PATCH /v1/orgs/me/members/{user_id}": person,
     "DELETE /v1/orgs/me/members/{user_id}": person,
-    "GET /v1/orgs/me": person,
+    "GET /v1/orgs/me": program,
     "PATCH /v1/orgs/me/legal-profile": person,
     "POST /v1/orgs/me/invitations": person,
     "GET /v1/orgs/me/invitations": person,
