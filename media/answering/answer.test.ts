@@ -162,6 +162,35 @@ describe("an answer", () => {
     );
   });
 
+  it("leaves out a clause that cannot be spoken, and says what follows", async () => {
+    const { done, events } = answerOf("One. Two. Three.", { tts: voice(["Two. "]) });
+    await done;
+    const told = events.flatMap((event) =>
+      event.type === "clause"
+        ? [event.text.trim()]
+        : event.type === "audio" || event.type === "failed"
+          ? [event.type]
+          : [],
+    );
+    assert.deepEqual(told, ["One.", "audio", "Two.", "failed", "Three.", "audio"]);
+  });
+
+  it("asks for no more speech after two clauses in a row without", async () => {
+    const asked: string[] = [];
+    const away: TextToSpeech = {
+      // biome-ignore lint/correctness/useYield: it fails before its first piece
+      async *speak(text) {
+        asked.push(text.trim());
+        throw new Error("no voice");
+      },
+      close() {},
+    };
+    const { done, events } = answerOf("One. Two. Three. Four.", { tts: away });
+    await done;
+    assert.deepEqual(asked, ["One.", "Two."]);
+    assert.equal(events.filter(({ type }) => type === "text").length, 4);
+  });
+
   it("gives up on a model that says nothing", async () => {
     const silent: LanguageModel = { reply: () => ({ [Symbol.asyncIterator]: never }), close() {} };
     const { done, events, clock } = answerOf(silent);

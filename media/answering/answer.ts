@@ -10,10 +10,13 @@ import { createClauseSplitter } from "#providers/clauses.ts";
 import type { HistoryItem, LanguageModel, LlmChunk, LlmRequest, Pcm, TextToSpeech } from "#providers/provider.ts";
 import type { Moment, TurnTiming } from "../session/turn_timing.ts";
 import type { Scheduler } from "../threads/scheduler.ts";
-import { ClauseQueue } from "./clause_queue.ts";
+import { type Clause, ClauseQueue } from "./clause_queue.ts";
 import { EventStream } from "./event_stream.ts";
 import { llmTimeoutMs, pull, ttsTimeoutMs, underOwnSignal } from "./stage_limits.ts";
 import { rememberedCall, type ToolCall, type ToolDesk, type ToolResult, type ToolSource } from "./tool_desk.ts";
+
+/** Clauses that may fail to be spoken in a row before speech is taken to be away for this answer. */
+const failedClausesMax = 2;
 
 export type AnswerEvent =
   /** The text grew by a clause, which is not heard yet. */
@@ -21,7 +24,8 @@ export type AnswerEvent =
   /** A clause is about to be spoken: its audio follows, then `clause_done`. */
   | { type: "clause"; text: string }
   | { type: "audio"; pcm: Pcm }
-  | { type: "clause_done" }
+  /** The clause is over. `failed`: speech gave it up, and nobody knows which of its words were in what was spoken. */
+  | { type: "clause_done"; failed: boolean }
   | { type: "tool_call"; call: ToolCall; source: ToolSource }
   | { type: "tool_result"; call: ToolCall; source: ToolSource; result: ToolResult; durationMs: number }
   | { type: "too_many_steps"; stepsMax: number }
@@ -199,35 +203,40 @@ export class Answer {
     await this.#clauses.put(clause);
   }
 
-  /** Turns clauses into speech until the queue is closed. After a failure the rest is only text. */
+  /** Turns clauses into speech until the queue is closed. One that fails is left out; after some in a row the rest is only text. */
   async #speak(gate: AnswerGate): Promise<void> {
     let isFirst = true;
-    let hasFailed = false;
+    let failedInARow = 0;
     for (let clause = await this.#clauses.take(); clause && !this.isStopped; clause = await this.#clauses.take()) {
-      if (hasFailed || !gate.isSpoken || !clause.text.trim()) continue;
-      const said = clause;
-      const context = { turnIndex: this.plan.index, first: isFirst, ...(said.audio && { audio: said.audio }) };
-      isFirst = false;
+      if (failedInARow >= failedClausesMax || !gate.isSpoken || !clause.text.trim()) continue;
+      await gate.mayPush();
+      if (this.isStopped) return;
+      this.#put({ type: "clause", text: clause.text });
+      let failed = false;
       try {
-        await gate.mayPush();
-        if (this.isStopped) return;
-        await underOwnSignal(this.#stop.signal, async (signal) => {
-          this.#note("tts_asked");
-          this.#put({ type: "clause", text: said.text });
-          const pieces = this.#deps.tts.speak(said.text, context, signal);
-          for await (const pcm of pull(pieces, ttsTimeoutMs, signal, this.#deps.scheduler)) {
-            this.#note("tts_first");
-            await gate.mayPush();
-            this.#put({ type: "audio", pcm });
-            if (this.isStopped) return;
-          }
-          this.#put({ type: "clause_done" });
-        });
+        await this.#speakClause(clause, isFirst, gate);
       } catch (cause) {
-        hasFailed = true;
+        failed = true;
         this.#fail("tts", cause);
       }
+      this.#put({ type: "clause_done", failed });
+      failedInARow = failed ? failedInARow + 1 : 0;
+      isFirst = false;
     }
+  }
+
+  async #speakClause({ text, audio }: Clause, first: boolean, gate: AnswerGate): Promise<void> {
+    const { tts, scheduler } = this.#deps;
+    const context = { turnIndex: this.plan.index, first, ...(audio && { audio }) };
+    await underOwnSignal(this.#stop.signal, async (signal) => {
+      this.#note("tts_asked");
+      for await (const pcm of pull(tts.speak(text, context, signal), ttsTimeoutMs, signal, scheduler)) {
+        this.#note("tts_first");
+        await gate.mayPush();
+        this.#put({ type: "audio", pcm });
+        if (this.isStopped) return;
+      }
+    });
   }
 }
 

@@ -112,7 +112,7 @@ export class AgentSpeech {
         this.pump(this.#host.nowMs());
         return;
       case "clause_done":
-        job.item.clauseEnds(this.#output.pushedMs);
+        job.item.clauseEnds(this.#output.pushedMs, event.failed);
         return;
       case "tool_result":
         job.leaves ||= event.result.leaves === true;

@@ -39,6 +39,19 @@ describe("heard text", () => {
     assert.equal(cutText(open, 0, 0).heard, "");
   });
 
+  it("takes a clause that failed as not heard, and as over", () => {
+    const broken: SpokenClause[] = [
+      { text: "One two. ", startMs: 0, endMs: 900 },
+      { text: "Three four. ", startMs: 900, endMs: 1100, failed: true },
+      { text: "Five six.", startMs: 1100, endMs: 2000 },
+    ];
+    assert.deepEqual(cutText(broken, 2000, 2000), { heard: "One two. Five six.", rest: [] });
+    assert.deepEqual(
+      cutText(broken, 1000, 2000).rest.map(({ text }) => text),
+      ["Three four. ", "Five six."],
+    );
+  });
+
   it("loses no letter and never cuts inside of a word", () => {
     const words = fc.array(fc.constantFrom("a", "word", "and", "more,", "…", "日本"), { minLength: 1, maxLength: 10 });
     fc.assert(

@@ -5,6 +5,8 @@ export interface SpokenClause {
   text: string;
   startMs: number;
   endMs: number | undefined;
+  /** Speech gave it up. Which of its words were spoken is not known: it counts as not heard. */
+  failed?: boolean;
 }
 
 /** The start of `text` up to the last word that ends within its first `fraction`. */
@@ -28,13 +30,14 @@ export interface CutText {
 
 /**
  * Cuts an utterance at `playedMs`: the text that was heard, and the clauses that were not, timed
- * from the cut on. `audioMs` bounds a clause that is still being synthesized. Words are taken to
+ * from the cut on; a failed clause that is over is in neither. `audioMs` bounds a clause that is still being synthesized. Words are taken to
  * last in proportion to their letters.
  */
 export function cutText(clauses: readonly SpokenClause[], playedMs: number, audioMs: number): CutText {
   let heard = "";
   const rest: SpokenClause[] = [];
   for (const clause of clauses) {
+    if (clause.failed && clause.endMs !== undefined && clause.endMs <= playedMs) continue;
     const lastMs = (clause.endMs ?? Math.max(audioMs, clause.startMs)) - clause.startMs;
     const fraction =
       playedMs <= clause.startMs
@@ -43,13 +46,14 @@ export function cutText(clauses: readonly SpokenClause[], playedMs: number, audi
           ? Number(clause.endMs !== undefined)
           : (playedMs - clause.startMs) / lastMs;
     const isWhole = fraction >= 1 && clause.endMs !== undefined;
-    const part = isWhole ? clause.text : wordsWithin(clause.text, Math.min(fraction, 0.999));
+    const part = clause.failed ? "" : isWhole ? clause.text : wordsWithin(clause.text, Math.min(fraction, 0.999));
     heard += part;
     if (!isWhole) {
       rest.push({
         text: clause.text.slice(part.length),
         startMs: Math.max(0, clause.startMs - playedMs),
         endMs: clause.endMs === undefined ? undefined : Math.max(0, clause.endMs - playedMs),
+        ...(clause.failed && { failed: true }),
       });
     }
   }

@@ -62,9 +62,11 @@ export class SpokenItem {
     this.#clauses.push({ text, startMs: atMs, endMs: undefined });
   }
 
-  clauseEnds(atMs: number): void {
+  clauseEnds(atMs: number, failed: boolean): void {
     const clause = this.#clauses.at(-1);
-    if (clause) clause.endMs = atMs;
+    if (!clause) return;
+    clause.endMs = atMs;
+    clause.failed = failed;
   }
 
   /** What was heard up to `playedMs`, and what was not. */
@@ -81,7 +83,7 @@ export class SpokenItem {
   /** All of the text, unless speech failed on the way. */
   heardToTheEnd(audioMs: number): string {
     const isWhole = this.#clauses.map(({ text }) => text).join("") === this.#text;
-    if (isWhole && this.#clauses.every(({ endMs }) => endMs !== undefined)) return this.text;
+    if (isWhole && this.#clauses.every(({ endMs, failed }) => endMs !== undefined && !failed)) return this.text;
     return this.cut(audioMs, audioMs).heard;
   }
 
