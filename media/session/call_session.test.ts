@@ -268,6 +268,32 @@ describe("session: barge-in", () => {
     );
   });
 
+  it("gives the cut item's final transcript before it tells what was heard of it, while the model streams too", async () => {
+    const h = await call(
+      scripted({
+        transcripts: ["Hello", "No wait"],
+        replies: ["Yes, of course. One two three four five six seven eight nine ten.", "Sure."],
+        llm: { tokens_per_s: 4 },
+      }),
+    );
+    await oneTurn(h);
+    await h.run(1000);
+    await h.speak(400);
+    await h.runUntil("truncated");
+    const story = h.story();
+    const clear = story.indexOf("clear utt_1 user_speech");
+    assert.deepEqual(
+      story.slice(clear, clear + 5).map((line) => line.replace(/:.*/, "")),
+      [
+        "clear utt_1 user_speech",
+        "user_speech_started turn_2",
+        "transcript agent final",
+        "truncated utt_1",
+        "agent_speech_done utt_1 interrupted",
+      ],
+    );
+  });
+
   it("does not go on after a client's interrupt, and answers it with clear", async () => {
     const h = await call(scripted());
     await oneTurn(h);

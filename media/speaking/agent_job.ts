@@ -54,6 +54,8 @@ export class AgentJob {
 
   /** The utterance was cut after `playedMs`, when `heard` of its text was heard. */
   wasCut(utteranceId: string, playedMs: number, heard: string): void {
+    // First the item in full: what was cut is read against it.
+    this.finishText();
     this.#notices.send({
       type: "truncated",
       utterance_id: utteranceId,
@@ -61,7 +63,6 @@ export class AgentJob {
       spoken_text: heard,
       full_text: this.item.text,
     });
-    this.finishText();
     this.ends(utteranceId, playedMs, true);
   }
 
