@@ -115,6 +115,19 @@ for (const { transport, skip } of transports) {
       await over(callId);
     });
 
+    it("frees the slot at once after text that is not UTF-8, and the record says why", async () => {
+      const { client, session, callId, url } = await call();
+      session.isStuck = true;
+      client.ws.send(Buffer.from([0xc3, 0x28]), { binary: false });
+      await client.whenClosed();
+      await eventually(() => test.gateway.slotsInUse() === 0, "the slot is free while the session still ends");
+      session.sink.ended({ reason: "error", duration_ms: 1, error_code: "bad_encoding" }, noUsage);
+      assert.deepEqual(session.end_, { reason: "error", errorCode: "bad_encoding" });
+      assert.equal((await over(callId)).error_code, "bad_encoding");
+      const preflight = await fetch(url.replace(/^ws/, "http"));
+      assert.equal(((await preflight.json()) as { state: string }).state, "ended");
+    });
+
     it("ends at once on hang_up, and with the code of each reason", async () => {
       const reasons = [
         ["agent_hangup", 1000, "normal"],

@@ -326,6 +326,8 @@ export class Call {
     }
     this.disconnect();
     if (end.kind === "violation") {
+      // Nobody can come back to a socket that the transport has closed itself: the slot is free at once.
+      this.slot.release();
       this.end("error", { errorCode: end.violation });
       return;
     }

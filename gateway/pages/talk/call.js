@@ -111,6 +111,7 @@ export class Call {
       return this.finish(reason || "closed", closings[code] ?? `The connection was closed (${code}).`);
     }
     this.lostAtMs ??= performance.now();
+    void this.learnWhetherOver();
     const leftMs = this.resumption.window_s * 1000 - (performance.now() - this.lostAtMs);
     if (leftMs <= 0) return this.finish("error", "The connection was lost and could not be brought back in time.");
     this.listener.link("resuming");
@@ -119,20 +120,31 @@ export class Call {
     this.later(resumeRetryMs, () => this.open(url.href));
   }
 
+  /** Some servers cut a call that broke the protocol without a close frame: that looks like a lost link, but is over. */
+  async learnWhetherOver() {
+    const state = await this.reservationState();
+    if (state === "ended") this.finish("error", "The server ended the call.");
+  }
+
   /** A refused upgrade shows as 1006 and nothing else, so the reservation itself is asked. */
   async explainRefusal() {
-    const address = this.websocketUrl.replace(/^ws/, "http");
-    const answer = await fetch(address)
-      .then((response) => response.json())
-      .catch(() => undefined);
+    const state = await this.reservationState();
     if (this.over) return;
     const waited = performance.now() - this.startedAtMs;
-    if (answer?.state === "reserved" && waited < busyPatienceMs) {
+    if (state === "reserved" && waited < busyPatienceMs) {
       this.listener.link("busy");
       this.later(busyRetryMs, () => this.open(this.websocketUrl));
       return;
     }
-    this.finish("refused", refusals[answer?.state ?? answer?.code] ?? "The server could not be reached.");
+    this.finish("refused", refusals[state] ?? "The server could not be reached.");
+  }
+
+  /** State of the call as a GET without Upgrade tells it, or the code of a refusal; undefined when nobody answers. */
+  async reservationState() {
+    const answer = await fetch(this.websocketUrl.replace(/^ws/, "http"))
+      .then((response) => response.json())
+      .catch(() => undefined);
+    return answer?.state ?? answer?.code;
   }
 
   keepPinging(socket) {
