@@ -13,11 +13,14 @@ import { connectionProbeRoutes } from "#connections/connection_probe.ts";
 import { connectionRoutes } from "#connections/connections.ts";
 import { mcpProbeRoutes } from "#connections/mcp_probe.ts";
 import { noProxies, type TrustedProxies } from "#contracts/client_address.ts";
+import { ApiError } from "#contracts/errors.ts";
+import { destinationOf, type Service } from "#contracts/hosts.ts";
 import { roomLimits } from "#contracts/room_call.ts";
 import { runLimits } from "#contracts/run_event.ts";
 import type { Logger } from "#http/logger.ts";
 import { type OpenApiInfo, openApiFor } from "#http/open_api.ts";
 import { platformErrorContract, platformErrorResponse } from "#http/platform_face.ts";
+import { atDestination, hostOf } from "#http/request_host.ts";
 import { createRequestMetrics, type RequestMetrics } from "#http/request_metrics.ts";
 import type { Route } from "#http/route.ts";
 import { createService, type Fetch } from "#http/service.ts";
@@ -38,7 +41,7 @@ import { runRoutes } from "#runs/runs.ts";
 import { sessionRoutes } from "#runs/sessions.ts";
 import { createEncryption } from "#store/encryption.ts";
 import { type Sql, unavailableStore } from "#store/sql.ts";
-import { isTaxPath, openTaxService } from "#tax/tax_service.ts";
+import { openTaxService } from "#tax/tax_service.ts";
 import { callReservationRoutes } from "#voice/call_reservations.ts";
 import { callRoutes } from "#voice/calls.ts";
 import { internalCallRoutes } from "#voice/internal_calls.ts";
@@ -171,9 +174,24 @@ export async function createApp(deps: AppDeps): Promise<App> {
     },
     forwards: { "/v1/apps/:app_id/invoke": proxy, "/v1/apps/:app_id/invoke/*": proxy },
   });
+  /** A host of the platform's document that this version has no service for. */
+  const absent = (name: string): Fetch => {
+    const error = new ApiError("not_found", { details: { host: `This version of Frontdesk has no ${name}` } });
+    return createService({ ...shared, routes: [], face: () => platformErrorResponse(error) });
+  };
+  const services: Record<Service, Fetch> = {
+    app: hostService,
+    knowledge_base: absent("knowledge bases"),
+    router: absent("router"),
+    collector: absent("collector"),
+    accounts: tax.fetch,
+    tax: tax.fetch,
+    platform: management,
+  };
   const fetch: Fetch = (request) => {
-    if (hostedApp.labelOf(request) !== undefined) return hostService(request);
-    return isTaxPath(request.url) ? tax.fetch(request) : management(request);
+    const { pathname } = new URL(request.url);
+    const destination = destinationOf(hostOf(request), pathname, appDomain);
+    return services[destination.service](atDestination(request, destination, appDomain));
   };
   const close = async () => {
     await tax.close();

@@ -10,6 +10,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { type Dispatcher, Pool } from "undici";
 import { type ErrorCode, errorCatalogue } from "#contracts/errors.ts";
+import type { Destination } from "#contracts/hosts.ts";
 import { gatewayHeader, StreamGrant, streamGrantType, WaitGrant, waitGrantType } from "#contracts/internal_runs.ts";
 import type { Clock } from "./calls/clock.ts";
 import type { Log } from "./log.ts";
@@ -53,8 +54,7 @@ function isClaim(name: string): boolean {
 }
 
 export interface FrontDoor {
-  /** @param isForeignHost whether every path of the request's host is the api's */
-  forward(request: HttpRequest, response: HttpResponse, isForeignHost: boolean): Promise<void>;
+  forward(request: HttpRequest, response: HttpResponse, destination: Destination): Promise<void>;
   /** For the gateway's figures. */
   load(): { connections: number; waitingForConnection: number; bodyBytes: number };
   close(): Promise<void>;
@@ -145,10 +145,10 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
   }
 
   return {
-    async forward(request, response, isForeignHost) {
+    async forward(request, response, destination) {
       if (isInternal(request.path)) return sendError(response, "not_found");
       try {
-        await passOn(request, response, requesterOf(request, isForeignHost));
+        await passOn(request, response, requesterOf(request, destination));
       } catch (error) {
         if (request.signal.aborted || error instanceof RequestAbortedError) return;
         if (error instanceof BodyRefusedError) return sendError(response, error.code);

@@ -11,6 +11,7 @@ import { join } from "node:path";
 import type { Registry } from "prom-client";
 import { type Bus, topics } from "#bus/bus.ts";
 import type { CallEnd } from "#contracts/call_record.ts";
+import { destinationOf, isApisAlone } from "#contracts/hosts.ts";
 import { secretBytes } from "#contracts/secrets.ts";
 import { voiceLimits } from "#contracts/voice_protocol.ts";
 import type { MediaHost } from "#media/media_host.ts";
@@ -28,7 +29,7 @@ import { injectControl } from "./calls/control.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createDrain } from "./drain.ts";
 import { createFrontDoor, sendError } from "./front_door.ts";
-import { isForeignHost, ownPage } from "./local_routes.ts";
+import { ownPage } from "./local_routes.ts";
 import type { Log } from "./log.ts";
 import { createGatewayMetrics } from "./metrics.ts";
 import { createRoomSeats } from "./rooms/room_seats.ts";
@@ -160,7 +161,8 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   };
 
   async function onRequest(request: HttpRequest, response: HttpResponse): Promise<void> {
-    if (isForeignHost(request.headers.host, config.appDomain)) return frontDoor.forward(request, response, true);
+    const destination = destinationOf(request.headers.host, request.path, config.appDomain);
+    if (isApisAlone(destination)) return frontDoor.forward(request, response, destination);
     const isRead = request.method === "GET" || request.method === "HEAD";
     const refuseMethod = () => sendError(response, "method_not_allowed", [["allow", "GET, HEAD"]]);
     if (isCallPath(request.path)) return isRead ? admission.preflight(request.path, response) : refuseMethod();
@@ -173,7 +175,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     });
     if (page && !isRead) return refuseMethod();
     if (page) return response.send(page.status, Object.entries(page.headers), page.body);
-    return frontDoor.forward(request, response, false);
+    return frontDoor.forward(request, response, destination);
   }
 
   const transport = await openTransport(

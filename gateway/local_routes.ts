@@ -31,9 +31,3 @@ function json(status: number, body: object): Page {
   const headers = { "content-type": "application/json", "cache-control": "no-store" };
   return { status, headers, body: JSON.stringify(body) };
 }
-
-/** Hosts whose every path belongs to the api: apps, and the collector's and router's own names. Pure. */
-export function isForeignHost(host: string | undefined, appDomain: string): boolean {
-  const name = (host ?? "").replace(/:\d+$/, "").toLowerCase();
-  return name.endsWith(`.${appDomain.toLowerCase()}`) || /^(collector|router)\./.test(name);
-}

@@ -87,6 +87,7 @@ describe("bootstrap", () => {
       "echo_agent_id",
       "app_id",
       "app_host",
+      "app_url",
       "admin_email",
       "admin_password",
     ]);
@@ -100,7 +101,9 @@ describe("bootstrap", () => {
     const first = await start();
     const again = await start("http://127.0.0.1:9999");
     const app_host = first.file.app_host?.replace(":8080", ":9999");
-    assert.deepEqual(again.file, { ...first.file, gateway_url: "http://127.0.0.1:9999", app_host });
+    const app_url = first.file.app_url?.replace(":8080", ":9999");
+    assert.deepEqual(again.file, { ...first.file, gateway_url: "http://127.0.0.1:9999", app_host, app_url });
+    assert.equal(app_url, `http://127.0.0.1:9999/-/apps/${app_host?.split(".")[0]}`);
     assert.match(again.file.app_host ?? "", /^front-desk-[a-z0-9]{6}\.apps\.localhost:9999$/);
     assert.match((await start("https://desk.example")).file.app_host ?? "", /\.apps\.localhost$/);
     assert.deepEqual(await counts(), { organizations: 1, users: 2, agents: 2, workflows: 1, apps: 1 });
@@ -133,7 +136,8 @@ describe("bootstrap", () => {
     assert.equal(new Set(starts.map(({ file }) => file.app_id)).size, 1);
     const [again] = starts;
     assert.notEqual(again.file.app_id, first.file.app_id);
-    assert.deepEqual({ ...again.file, app_id: null, app_host: null }, { ...first.file, app_id: null, app_host: null });
+    const noApp = { app_id: null, app_host: null, app_url: null };
+    assert.deepEqual({ ...again.file, ...noApp }, { ...first.file, ...noApp });
     assert.equal((await counts()).apps, 1);
     await assertWorks(again);
   });
@@ -143,7 +147,7 @@ describe("bootstrap", () => {
     await database.sql`delete from app`;
     await database.sql`update project set deleted_at = now()`;
     const { file } = await start();
-    assert.deepEqual([file.app_id, file.app_host], [null, null]);
+    assert.deepEqual([file.app_id, file.app_host, file.app_url], [null, null, null]);
   });
 
   it("leaves nothing behind when it fails half-way, and succeeds the next time", async () => {

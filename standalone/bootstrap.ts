@@ -9,6 +9,7 @@ import { randomBytes } from "node:crypto";
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { findApp, insertApp } from "#apps/apps.ts";
+import { appPathOf } from "#contracts/hosts.ts";
 import { createAccessKey } from "#identity/access_keys.ts";
 import type { Caller } from "#identity/caller.ts";
 import { hashPassword } from "#identity/password.ts";
@@ -38,6 +39,8 @@ export interface BootstrapFile {
   app_id: string | null;
   /** As its requests' `Host` header has it, port included. */
   app_host: string | null;
+  /** The same app by path, for clients that do not resolve `*.localhost`. */
+  app_url: string | null;
   admin_email: string;
   admin_password: string;
 }
@@ -107,6 +110,7 @@ export async function bootstrap({
       echo_agent_id: row.echo_agent_id,
       app_id: app?.id ?? null,
       app_host: app ? hostOf(app.hostname, gatewayUrl) : null,
+      app_url: app ? `${gatewayUrl}${appPathOf(app.hostname.slice(0, -appDomain.length - 1))}` : null,
       admin_email: secrets.admin_email,
       admin_password: secrets.admin_password,
     };

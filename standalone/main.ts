@@ -31,7 +31,7 @@ try {
   process.exit(1);
 }
 
-function print({ gatewayUrl, apiUrl, bootstrapFile, talkUrl, runsUrl, notes }: Standalone): void {
+function print({ gatewayUrl, apiUrl, appUrl, bootstrapFile, talkUrl, runsUrl, notes }: Standalone): void {
   process.stdout.write(
     [
       "",
@@ -39,6 +39,7 @@ function print({ gatewayUrl, apiUrl, bootstrapFile, talkUrl, runsUrl, notes }: S
       "",
       `  Gateway       ${gatewayUrl}   (the one public address)`,
       `  API           ${apiUrl}`,
+      ...(appUrl ? [`  Demo app      ${appUrl}`] : []),
       `  Credentials   ${bootstrapFile}`,
       `  Talk to it    ${talkUrl}`,
       `  Watch runs    ${runsUrl}`,

@@ -33,6 +33,8 @@ export interface Standalone {
   gateway: Gateway;
   gatewayUrl: string;
   apiUrl: string;
+  /** The demo app by path; null where it was deleted. */
+  appUrl: string | null;
   workerUrl: string;
   /** What is not as usual here, a sentence each: another port, another transport, what lies about. */
   notes: string[];
@@ -105,7 +107,13 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
   const api = await startApi({ config: { ...shared, apiPort: ports.API_PORT.port }, sql, bus, logger });
   closers.add(() => api.close());
   const apiUrl = reachable(api);
-  const { ownerId } = await bootstrap({ sql, gatewayUrl: publicUrl, apiUrl, dataDir, appDomain: config.appDomain });
+  const { ownerId, file } = await bootstrap({
+    sql,
+    gatewayUrl: publicUrl,
+    apiUrl,
+    dataDir,
+    appDomain: config.appDomain,
+  });
   await ports.WORKER_PORT.release();
   const worker = await startWorker({ config: { ...shared, workerPort: ports.WORKER_PORT.port }, sql, bus, logger });
   closers.add(() => worker.close());
@@ -133,6 +141,7 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
     gateway,
     gatewayUrl: publicUrl,
     apiUrl,
+    appUrl: file.app_url,
     workerUrl: reachable(worker),
     notes: [
       ...movedPorts(config.ports, ports),

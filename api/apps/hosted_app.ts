@@ -6,9 +6,11 @@
  */
 import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
+import { destinationOf } from "#contracts/hosts.ts";
 import { runTokenHeader } from "#contracts/internal_runs.ts";
 import { bearerTokenOf, secretPrefixes } from "#contracts/secrets.ts";
 import type { WorkflowDefinition } from "#contracts/workflow.ts";
+import { hostOf } from "#http/request_host.ts";
 import type { CredentialScheme, Guard } from "#http/route.ts";
 import type { AddressOf } from "#identity/attempt_limits.ts";
 import { sha256Hex } from "#identity/secret.ts";
@@ -58,8 +60,6 @@ export interface HostedAppGuards {
   cancels: AppGuard;
   /** Everything else: an access key, always. */
   holdsKey: AppGuard;
-  /** The label of `<label>.<APP_DOMAIN>`, or undefined for every other host. */
-  labelOf(request: Request): string | undefined;
   /** Lets this very request in as one for `appId`: for the invocation proxy, which has checked its caller. */
   admit(request: Request, appId: string): void;
   runTokens: RunTokens;
@@ -76,17 +76,11 @@ type Act = "start" | "follow" | PublicMay | "anything";
 
 export function hostedAppGuards({ sql, bus, now, appDomain, addressOf, runTokens }: HostedAppDeps): HostedAppGuards {
   const admitted = new WeakMap<Request, string>();
-  const suffix = `.${appDomain.toLowerCase()}`;
-
-  function labelOf(request: Request): string | undefined {
-    const host = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase().replace(/:\d+$/, "");
-    return host.endsWith(suffix) ? host.slice(0, -suffix.length) : undefined;
-  }
 
   async function enter(request: Request, act: Act): Promise<CalledApp> {
     const admittedTo = admitted.get(request);
     if (admittedTo) return { ...(await findApp(sql, sql`app.id = ${admittedTo}`, "", now())).app, by: "key" };
-    const label = labelOf(request);
+    const { label } = destinationOf(hostOf(request), "/", appDomain);
     if (label === undefined) throw new ApiError("not_found");
     const bearer = bearerTokenOf(request.headers.get("authorization"));
     const { app, key } = await findApp(sql, sql`app.host_label = ${label}`, bearer ? sha256Hex(bearer) : "", now());
@@ -125,7 +119,6 @@ export function hostedAppGuards({ sql, bus, now, appDomain, addressOf, runTokens
     responds: guardFor("access_key_or_run_token", "respond"),
     cancels: guardFor("access_key_or_run_token", "cancel"),
     holdsKey: guardFor("access_key", "anything"),
-    labelOf,
     admit: (request, appId) => {
       admitted.set(request, appId);
     },

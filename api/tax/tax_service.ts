@@ -57,20 +57,12 @@ const openApiInfo: OpenApiInfo = {
     "numbers or as decimal strings. Billable calls take X-API-Key or an access token; with both, the key decides.",
 };
 
-const ownPaths =
-  /^[a-z]+:\/\/[^/?#]*\/(v1\/(auth|orgs|api-keys|personal-access-tokens|jurisdictions|coverage|tax|addresses|bookings|recheck-reports|law-changes|invoices|issuers|liability|admin)|openapi\/tax\.json|account)(?=[/?#]|$)/;
-
 let loaded: Ruleset | undefined;
 
 /** Read and checked once a process. @throws Error naming every problem of the files */
 export function rulesetOnDisk(): Ruleset {
   loaded ??= loadRuleset();
   return loaded;
-}
-
-/** Whether a request's address belongs to this service, existing or not. */
-export function isTaxPath(url: string): boolean {
-  return ownPaths.test(url);
 }
 
 export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> {

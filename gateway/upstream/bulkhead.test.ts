@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { destinationOf } from "#contracts/hosts.ts";
 import { ManualClock } from "#test/kit/gateway_fixture.ts";
-import { RequestAbortedError } from "../transport/transport.ts";
+import { RequestAbortedError, type RequestHead } from "../transport/transport.ts";
 import { Bulkhead, type BulkheadLimits, OverloadedError } from "./bulkhead.ts";
 import { type Requester, type RouteKind, requesterOf } from "./requester.ts";
 
@@ -105,6 +106,8 @@ describe("the bulkhead", () => {
 });
 
 describe("who a request comes from", () => {
+  const requesterAt = (head: RequestHead) =>
+    requesterOf(head, destinationOf(head.headers.host, head.path, "apps.example"));
   const head = (fields: { path?: string; remoteAddress?: string; headers?: Record<string, string> }) => ({
     method: "GET",
     path: "/v1/x",
@@ -116,7 +119,7 @@ describe("who a request comes from", () => {
   });
 
   it("is one network of IPv6, and an IPv4 address however it is written", () => {
-    const addressOf = (remoteAddress: string) => requesterOf(head({ remoteAddress }), false).address;
+    const addressOf = (remoteAddress: string) => requesterAt(head({ remoteAddress })).address;
     assert.equal(addressOf("2001:db8:1:2::1"), addressOf("2001:0db8:0001:0002:ffff:0000:0000:0009"));
     assert.notEqual(addressOf("2001:db8:1:2::1"), addressOf("2001:db8:1:3::1"));
     assert.equal(addressOf("::ffff:192.0.2.1"), "192.0.2.1");
@@ -129,10 +132,18 @@ describe("who a request comes from", () => {
       head({ headers: { authorization: "Bearer a", "x-api-key": "b" } }),
       head({ path: "/v1/bookings/1/refund" }),
       head({ headers: { host: "shop.apps.example" } }),
-    ].map((one) => requesterOf(one, false).tenant);
+      head({ path: "/-/apps/bar/v1/runs" }),
+      head({ path: "/-/apps/pub/v1/runs" }),
+    ].map((one) => requesterAt(one).tenant);
     assert.equal(new Set(tenants).size, tenants.length);
-    assert.equal(requesterOf(head({ path: "/v1/apps/1/invoke/v1/runs" }), false).kind, "apps");
-    assert.equal(requesterOf(head({ path: "/v1/agents/voice/calls" }), false).kind, "calls");
-    assert.equal(requesterOf(head({}), true).kind, "apps");
+    const [ofHost, ofPathForm] = [
+      head({ headers: { host: "pub.apps.example" } }),
+      head({ path: "/-/apps/pub/v1/runs" }),
+    ];
+    assert.equal(requesterAt(ofHost).kind, "apps");
+    assert.equal(requesterAt(ofPathForm).kind, "apps");
+    assert.equal(requesterAt(head({ path: "/v1/apps/1/invoke/v1/runs" })).kind, "apps");
+    assert.equal(requesterAt(head({ path: "/v1/agents/voice/calls" })).kind, "calls");
+    assert.equal(requesterAt(head({ path: "/v1/law-changes" })).kind, "tax");
   });
 });

@@ -1,5 +1,6 @@
 /** Who a request comes from and what it is for, as far as fair shares go. Nothing here is proved: it only sorts. */
 import { addressGroup } from "#contracts/client_address.ts";
+import { type Destination, isApisAlone } from "#contracts/hosts.ts";
 import type { RequestHead } from "../transport/transport.ts";
 
 export interface Requester {
@@ -14,16 +15,22 @@ export interface Requester {
 export const routeKinds = ["apps", "calls", "accounts", "tax", "other"] as const;
 export type RouteKind = (typeof routeKinds)[number];
 
+/** Of the platform, whose paths are many. */
 const kindByPath: readonly [RegExp, RouteKind][] = [
   [/^\/v1\/apps\/[^/]+\/invoke(\/|$)/, "apps"],
   [/^\/v1\/agents\/voice(\/|$)/, "calls"],
-  [/^\/v1\/(auth|orgs|api-keys|personal-access-tokens|admin)(\/|$)/, "accounts"],
-  [/^\/v1\/(tax|jurisdictions|addresses|bookings|invoices|issuers|liability)(\/|$)/, "tax"],
 ];
 
-/** @param isForeignHost whether every path of the request's host is the api's: an app, the collector */
-export function requesterOf(head: RequestHead, isForeignHost: boolean): Requester {
-  const kind = isForeignHost ? "apps" : (kindByPath.find(([path]) => path.test(head.path))?.[1] ?? "other");
+export function requesterOf(head: RequestHead, destination: Destination): Requester {
+  const kind = kindOf(destination);
   const { host = "", authorization = "", "x-api-key": apiKey = "" } = head.headers;
-  return { address: addressGroup(head.remoteAddress), tenant: [kind, host, apiKey || authorization].join(" "), kind };
+  const place = destination.label ?? host;
+  return { address: addressGroup(head.remoteAddress), tenant: [kind, place, apiKey || authorization].join(" "), kind };
+}
+
+function kindOf(destination: Destination): RouteKind {
+  const { service, path } = destination;
+  if (isApisAlone(destination)) return "apps";
+  if (service === "accounts" || service === "tax") return service;
+  return kindByPath.find(([pattern]) => pattern.test(path))?.[1] ?? "other";
 }

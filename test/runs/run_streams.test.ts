@@ -219,6 +219,22 @@ for (const { transport, skip } of transports) {
       assert.equal(said.join(""), Array.from({ length: 50 }, (_, i) => `w${i}`).join(" "));
     });
 
+    it("streams at the app's path form as at its host, which is another app's no less", async () => {
+      const label = (await deploy({ words: 2 })).split(".")[0];
+      const live = await stream("127.0.0.1", "POST", `/-/apps/${label}/v1/runs`, { body: { stream: true } });
+      assert.equal((await live.rest()).at(-1)?.event, "run.succeeded");
+      const path = `/v1/runs/${live.headers["run-id"]}/stream?types=run.succeeded`;
+      const again = await stream("127.0.0.1", "GET", `/-/apps/${label}${path}`);
+      assert.deepEqual(
+        (await again.rest()).map(({ event }) => event),
+        ["run.succeeded"],
+      );
+      const other = await deploy({ words: 2 });
+      const refused = await request(other, "GET", `/-/apps/${label}${path}`);
+      assert.equal(refused.statusCode, 404);
+      refused.resume();
+    });
+
     it("gives every event exactly once to a client that is cut off at every event", async () => {
       const host = await deploy({ words: 40, tokensPerS: 400 });
       const run = await jsonOf(await request(host, "POST", "/v1/runs", { body: { background: true } }));
