@@ -168,7 +168,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const management = createService({
     ...shared,
     faceOfUnknown: unknownPathResponse,
-    routes: [...routes, ...healthRoutes({ sql, now })],
+    routes: [...routes, ...healthRoutes({ sql, bus, now })],
     documents: {
       "/openapi.json": async () => Response.json(openApi),
     },

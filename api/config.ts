@@ -80,7 +80,7 @@ export const apiEnvironment = Type.Object({
   ),
   SHUTDOWN_DELAY_S: Type.String({
     pattern: "^[0-9]{1,3}$",
-    default: "0",
+    default: "5",
     description: "seconds that an api told to stop serves on, not ready, until balancers know",
   }),
   REDIS_URL: Type.String({

@@ -90,7 +90,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     unwrittenBytes: () => engine?.unwrittenBytes() ?? 0,
   });
   const fetch = createService({
-    routes: healthRoutes({ sql, now }),
+    routes: healthRoutes({ sql, bus, now }),
     face: platformErrorResponse,
     translateError: unavailableStore,
     logger,

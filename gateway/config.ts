@@ -30,6 +30,7 @@ export const GatewayEnvironment = Type.Object({
   VAD: Type.Unsafe<"energy" | "silero">({ ...oneOf(["energy", "silero"]), default: "energy" }),
   MEDIA_THREADS: Type.Optional(Type.Integer({ minimum: 1, maximum: 64, description: "default: one a core" })),
   TRANSPORT: Type.Unsafe<(typeof transportChoices)[number]>({ ...oneOf(transportChoices), default: "auto" }),
+  SHUTDOWN_DELAY_S: Type.Integer({ minimum: 0, maximum: 999, default: 5, description: "seconds" }),
   DRAIN_TIMEOUT_S: Type.Integer({ minimum: 0, maximum: 86_400, default: 120, description: "seconds" }),
   DATA_DIR: Type.String({ minLength: 1, default: ".data" }),
   REDIS_URL: Type.Optional(Type.String({ minLength: 1 })),
@@ -62,6 +63,8 @@ export interface GatewayConfig {
   allowPrivateAddresses?: boolean;
   transport: (typeof transportChoices)[number];
   drainTimeoutS: number;
+  /** A gateway without calls serves on for so long when it is told to stop, until balancers have noticed. */
+  shutdownDelayS?: number;
   dataDir: string;
   redisUrl: string | undefined;
   /** Proxies before us whose word on a caller's address is believed. Unset: none. */
@@ -123,6 +126,7 @@ function configFrom(env: GatewayEnvironment, { isMetricsPortGiven }: { isMetrics
     allowPrivateAddresses: env.ALLOW_PRIVATE_ADDRESSES,
     transport: env.TRANSPORT,
     drainTimeoutS: env.DRAIN_TIMEOUT_S,
+    shutdownDelayS: env.SHUTDOWN_DELAY_S,
     dataDir: env.DATA_DIR,
     redisUrl: env.REDIS_URL,
     trustedProxies: parseTrustedProxies(env.TRUSTED_PROXIES ?? ""),

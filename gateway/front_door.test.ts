@@ -301,7 +301,7 @@ for (const { transport, skip } of transports) {
       assert.deepEqual(await (await fetch(`${url}/healthz`)).json(), { status: "ok" });
       assert.equal((await fetch(`${url}/readyz`)).status, 200);
       test.api.isDown = true;
-      assert.equal((await fetch(`${url}/readyz`)).status, 503);
+      assert.equal((await fetch(`${url}/readyz`)).status, 200, "one miss of the api is none of ours");
       test.api.isDown = false;
       const figures = await test.gateway.metrics.metrics();
       assert.match(figures, /^frontdesk_call_slots 16$/m);

@@ -16,6 +16,7 @@ import { secretBytes } from "#contracts/secrets.ts";
 import { voiceLimits } from "#contracts/voice_protocol.ts";
 import type { MediaHost } from "#media/media_host.ts";
 import { type CallsApi, createApiClient } from "./api_client.ts";
+import { createApiReadiness } from "./api_readiness.ts";
 import { type AdmissionDeps, createAdmission } from "./calls/admission.ts";
 import type { Call } from "./calls/call.ts";
 import type { ProgressGrowth } from "./calls/call_progress.ts";
@@ -155,9 +156,10 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const frontDoor = createFrontDoor({ apiUrl, publicUrl, internalSecret, streams, runLog, clock, log });
 
   const keepsRecords = createWriteProbe(join(config.dataDir, "gateway"), clock);
+  const apiReadiness = createApiReadiness(() => api.isReady(), clock);
   const isReady = async (): Promise<boolean> => {
     // Not the bus: without it calls in progress go on, and a restart would mend nothing.
-    return !drain.isDraining && (await keepsRecords()) && (await api.isReady());
+    return !drain.isDraining && (await keepsRecords()) && (await apiReadiness.isReady());
   };
 
   async function onRequest(request: HttpRequest, response: HttpResponse): Promise<void> {

@@ -1,4 +1,5 @@
 /** The gateway as a process of its own: `npm run gateway`. */
+import { setTimeout as wait } from "node:timers/promises";
 import { pino } from "pino";
 import { openBus } from "#bus/open_bus.ts";
 import { startWorkerPool } from "#media/threads/worker_pool.ts";
@@ -29,7 +30,7 @@ async function main(config: GatewayConfig): Promise<void> {
     asked += 1;
     // Asked again: no more waiting for calls. A third time: whatever hangs is left.
     if (asked > 2) process.exit(1);
-    if (asked === 1) await gateway.drain();
+    if (asked === 1) await Promise.all([gateway.drain(), wait((config.shutdownDelayS ?? 0) * 1000)]);
     await gateway.close();
     await metrics?.close();
     await media.close();

@@ -52,6 +52,7 @@ export function mcpProbeRoutes(deps: McpProbeDeps): Route[] {
     route({
       method: "POST",
       path: "/v1/agents/voice/tools/mcp/test",
+      waitsMs: probeTimeoutMs,
       summary: "Try an MCP server and list its tools; a failed probe is 200 with ok false",
       guard: deps.personalAccessToken,
       body: Probe,

@@ -7,6 +7,7 @@ import { type Static, type TObject, type TProperties, type TSchema, Type } from 
 import { ApiError, type ErrorCode } from "#contracts/errors.ts";
 import { isUuid } from "#contracts/secrets.ts";
 import { closed } from "./closed_schema.ts";
+import { Deadline } from "./deadline.ts";
 import { isJsonType, type JsonBodyOptions, parseJsonBody, readBodyBytes, withoutAbsent } from "./json_body.ts";
 import { pathReaderFor, queryReaderFor } from "./query.ts";
 import { validatorFor } from "./validation.ts";
@@ -91,6 +92,8 @@ export interface RouteSpec<
   query?: Query;
   body?: Body;
   bodyOptions?: JsonBodyOptions;
+  /** What it may wait for somebody else by design, in ms: on top of the 10 s that any request may take us. */
+  waitsMs?: number;
   /** Refuses fields of the body that its schema does not name, at every depth. Wherever money moves. */
   strictBody?: boolean;
   /**
@@ -136,6 +139,9 @@ export interface Route {
   run(request: Request, params: Record<string, string>): Promise<Response>;
 }
 
+/** All of a request but the reading of its body. */
+const workMsMax = 10_000;
+
 /** Checks, in this order: credential (401), ids in the path (404), query and body (400, 413, 415). */
 export function route<
   Principal,
@@ -154,8 +160,7 @@ export function route<
 
   const answer = async (
     principal: Principal,
-    request: Request,
-    params: Readonly<Record<string, string>>,
+    { request, params, deadline }: { request: Request; params: Readonly<Record<string, string>>; deadline: Deadline },
     onBody: (bytes: Uint8Array) => void,
   ): Promise<Response> => {
     for (const [name, text] of Object.entries(params)) {
@@ -178,24 +183,26 @@ export function route<
       if (spec.bodyOptions?.parse) body = withoutAbsent(body);
     }
     const exchange = { principal, params: { ...params, ...typed }, query, body, request };
-    const reply = await spec.handle(exchange as unknown as Handled);
+    const reply = await deadline.within(spec.handle(exchange as unknown as Handled));
     if (reply instanceof Response) return reply;
     if (spec.reply.status === 204) return new Response(null, { status: 204 });
     return Response.json(reply, { status: spec.reply.status });
   };
 
   const run = async (request: Request, params: Record<string, string>): Promise<Response> => {
-    const principal = await spec.guard.check(request);
+    const deadline = new Deadline(workMsMax + (spec.waitsMs ?? 0));
+    const principal = await deadline.within(spec.guard.check(request));
     const startedAtMs = performance.now();
     let body: Uint8Array | undefined;
-    const outcome = await answer(principal, request, params, (bytes) => {
+    const outcome = await answer(principal, { request, params, deadline }, (bytes) => {
       body = bytes;
     }).then(
       (response) => ({ response }),
       (error: unknown) => ({ error }),
     );
     const durationMs = performance.now() - startedAtMs;
-    await spec.record?.({ principal, endpoint: spec.path, request, body, outcome, durationMs });
+    const recorded = spec.record?.({ principal, endpoint: spec.path, request, body, outcome, durationMs });
+    if (recorded) await deadline.within(recorded);
     if ("error" in outcome) throw outcome.error;
     return outcome.response;
   };

@@ -1,19 +1,26 @@
 /**
- * `/healthz`: the process is alive. `/readyz`: Postgres answers, has the schema, and commits. The bus is
- * not asked: without it nothing durable is lost, and a restart would mend nothing.
+ * `/healthz`: the process is alive. `/readyz`: Postgres answers, has the schema, and commits. What all
+ * replicas share takes none of them out of a balancer, unless nothing can be answered without it: that is
+ * Postgres alone. A bus that is away is said here and alerted on.
  */
 import { Type } from "@sinclair/typebox";
+import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
+import { Deadline } from "#http/deadline.ts";
 import { publicAccess, type Route, route } from "#http/route.ts";
 import type { Sql } from "#store/sql.ts";
 
-const Health = Type.Object({ status: Type.String() });
+const Health = Type.Object({ status: Type.String(), bus: Type.Optional(Type.String()) });
+
+/** Balancers ask every few seconds and take no answer for a no. */
+const storeMsMax = 2000;
+const busMsMax = 500;
 
 /** A database whose disk is full still reads: so often at most a write is tried. */
 const writeEveryMs = 5000;
 
-export function healthRoutes(deps: { sql: Sql; now(): Date }): Route[] {
-  const assertWrites = writeProbe(deps);
+export function healthRoutes({ sql, bus, now }: { sql: Sql; bus: Bus; now(): Date }): Route[] {
+  const assertWrites = writeProbe({ sql, now });
   return [
     route({
       method: "GET",
@@ -26,17 +33,17 @@ export function healthRoutes(deps: { sql: Sql; now(): Date }): Route[] {
     route({
       method: "GET",
       path: "/readyz",
-      summary: "Ready: Postgres answers, has the schema, and commits",
+      summary: "Ready: Postgres answers, has the schema, and commits; degraded while the bus is away",
       guard: publicAccess,
       reply: { status: 200, body: Health },
       errors: ["unavailable"],
       handle: async () => {
-        try {
-          await assertWrites();
-        } catch (cause) {
-          throw new ApiError("unavailable", { cause, retryAfterS: 1 });
-        }
-        return { status: "ready" };
+        const [store, heard] = await Promise.allSettled([
+          new Deadline(storeMsMax).within(assertWrites()),
+          new Deadline(busMsMax).within(bus.ping()),
+        ]);
+        if (store.status === "rejected") throw new ApiError("unavailable", { cause: store.reason, retryAfterS: 1 });
+        return heard.status === "fulfilled" ? { status: "ready" } : { status: "degraded", bus: "away" };
       },
     }),
   ];

@@ -38,6 +38,7 @@ export function invocationRoutes(deps: InvocationDeps): Route[] {
     route({
       method: "POST",
       path: "/",
+      waitsMs: deps.syncWaitMs,
       summary: "Invoke the app: its output, or 202 with callbacks later",
       guard: deps.hostedApp.starts,
       body: AnyObject,

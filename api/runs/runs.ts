@@ -67,6 +67,7 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
     route({
       method: "POST",
       path,
+      waitsMs: deps.syncWaitMs,
       summary: "Start a run: waits for it, or background, or stream",
       guard: hostedApp.starts,
       body: NewRunBody,
@@ -213,6 +214,7 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
     route({
       method: "POST",
       path: "/v1/runs/{run_id}/cancel",
+      waitsMs: cancelWaitMs,
       summary: "Cancel a run; once it is over, canceling changes nothing",
       guard: hostedApp.cancels,
       body: Type.Object(

@@ -39,7 +39,8 @@ export function openSql({
 }: OpenSqlOptions): SqlPool {
   const sql = postgres(databaseUrl, {
     max: connectionsMax,
-    connect_timeout: 10,
+    connect_timeout: 5,
+    backoff: (failures: number) => reconnectDelayS(failures, Math.random()),
     connection: {
       application_name: applicationName,
       statement_timeout: statementMsMax,
@@ -53,6 +54,15 @@ export function openSql({
   const guarded = (work: (transaction: postgres.TransactionSql) => Promise<unknown>) =>
     places.within(() => begin((transaction) => work(transaction).catch(leaveToClient)));
   return Object.assign(sql, { begin: guarded as Sql["begin"], transactions: places });
+}
+
+/**
+ * Seconds until a connection is tried again. The client counts failures of all of a pool's connections
+ * together, and more of them say nothing more: a Postgres that is back is found within a second.
+ * @param random 0 to 1, so that processes do not come back all at once
+ */
+export function reconnectDelayS(failures: number, random: number): number {
+  return Math.min(1, 0.05 * 2 ** failures) * (0.5 + random / 2);
 }
 
 /**

@@ -15,7 +15,7 @@ import type { AnySql } from "#store/sql.ts";
 import { agentConfigSchema } from "./agent_config.ts";
 import { requireConfig } from "./agent_connections.ts";
 import { additionProblems, type CallAdditions, callAdditions, findCallableAgent, insertCall } from "./call_rows.ts";
-import type { SeatRequests } from "./seat_requests.ts";
+import { type SeatRequests, seatsMsMax } from "./seat_requests.ts";
 
 const agentName = Type.String({
   minLength: 1,
@@ -82,6 +82,7 @@ export function roomSessionRoutes(deps: RoomSessionDeps): Route[] {
     route({
       method: "POST",
       path: "/v1/agents/voice/agents/{agent_id}/rooms",
+      waitsMs: seatsMsMax,
       summary: "Open a LiveKit room with the agent in it",
       guard: personalAccessToken,
       body: RoomRequest,
@@ -94,6 +95,7 @@ export function roomSessionRoutes(deps: RoomSessionDeps): Route[] {
     route({
       method: "POST",
       path: "/v1/agents/voice/sessions",
+      waitsMs: seatsMsMax,
       summary: "Open a room with a draft agent, by its config, or with an agent by agent_id",
       guard: personalAccessToken,
       body: SessionRequest,

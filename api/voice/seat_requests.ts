@@ -5,7 +5,7 @@
  */
 import { Value } from "@sinclair/typebox/value";
 import { type Bus, type CapacityFigures, topics } from "#bus/bus.ts";
-import { SeatReply, type SeatRequest } from "#contracts/room_call.ts";
+import { roomLimits, SeatReply, type SeatRequest } from "#contracts/room_call.ts";
 
 export type WantedSeat = Omit<SeatRequest, "request_id" | "reply_to">;
 export type FoundSeat = { result: "seated"; gatewayId: string } | { result: "capacity" | "unavailable" };
@@ -18,6 +18,8 @@ export interface SeatRequests {
 
 /** Gateways that are asked at most before the caller is told to come back. */
 const askedMax = 4;
+/** What they may take together. */
+export const seatsMsMax = askedMax * roomLimits.seatAnswerMs;
 
 export function createSeatRequests({ bus, answerMs }: { bus: Bus; answerMs: number }): SeatRequests {
   const askerId = crypto.randomUUID();

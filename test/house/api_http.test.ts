@@ -7,6 +7,7 @@ import { errorCatalogue } from "#contracts/errors.ts";
 import type { Logger } from "#http/logger.ts";
 import { openSql } from "#store/sql.ts";
 import { type ApiHarness, appConfig, openApiHarness } from "#test/kit/api_harness.ts";
+import { createTestDatabase } from "#test/kit/database.ts";
 
 const logged: { level: string; fields: object }[] = [];
 const note = (level: string) => (fields: object) => void logged.push({ level, fields });
@@ -214,12 +215,16 @@ describe("health", () => {
     await api.close();
   });
 
-  it("is ready without a bus, which holds nothing that lasts", async () => {
-    const api = await openApiHarness();
-    const away = () => Promise.reject(new Error("the bus is away"));
-    Object.assign(api.bus, { ping: away });
-    assert.equal((await api.call("GET", "/readyz")).status, 200);
-    await api.close();
+  it("stays ready, and says so, while the bus is away or hangs", async () => {
+    const database = await createTestDatabase();
+    for (const ping of [() => Promise.reject(new Error("gone")), () => new Promise<void>(() => undefined)]) {
+      const bus = { ...createMemoryBus(), ping };
+      const app = await createApp({ sql: database.productSql, bus, logger, config: appConfig, now: () => new Date() });
+      const answer = await app.fetch(new Request("http://api.test/readyz"));
+      assert.deepEqual([answer.status, await answer.json()], [200, { status: "degraded", bus: "away" }]);
+      await app.close();
+    }
+    await database.drop();
   });
 
   it("is alive but not ready without Postgres, and requests answer 503", async () => {

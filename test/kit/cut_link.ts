@@ -6,9 +6,11 @@ export class CutLink {
   /** Each socket with the one that it passes on to. */
   readonly #sockets = new Map<Socket, Socket>();
   #stalled = false;
+  #refusing = false;
 
   private constructor(port: number) {
     this.#server = createServer((near) => {
+      if (this.#refusing) return void near.resetAndDestroy();
       const far = connect(port, "127.0.0.1");
       for (const [from, to] of [
         [near, far],
@@ -34,6 +36,16 @@ export class CutLink {
 
   cut(): void {
     for (const socket of this.#sockets.keys()) socket.resetAndDestroy();
+  }
+
+  /** Cuts what is there, and whatever comes, until `accept`. */
+  refuse(): void {
+    this.#refusing = true;
+    this.cut();
+  }
+
+  accept(): void {
+    this.#refusing = false;
   }
 
   /** Connections live, and nothing gets through, until `flow`. */

@@ -18,7 +18,7 @@ export interface RoleProcess {
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** The environment's variables, without those of a project that this test run itself was given. */
-const bareEnvironment = { PATH: process.env.PATH, HOME: process.env.HOME, NO_COLOR: "1" };
+const bareEnvironment = { PATH: process.env.PATH, HOME: process.env.HOME, NO_COLOR: "1", SHUTDOWN_DELAY_S: "0" };
 
 /** `command` runs in the project's folder with nothing in its environment but `environment`. */
 export function startProcess(command: readonly string[], environment: Readonly<Record<string, string>>): RoleProcess {
