@@ -2,13 +2,29 @@
  * Forward-only migrations: `migrations/0001_name.sql`, applied in order, each in a transaction of
  * its own whose first statement is the version row. A session-level advisory lock makes any number
  * of starting processes take turns; a file that changed after it was applied is refused.
+ *
+ * In a rolling upgrade the version before runs beside a migrated database, and after a rollback it starts
+ * on one. A file's head says what it takes for that, in comments of their own lines:
+ *
+ *     -- compatible with: 0010           code that knows migrations up to this one works with it
+ *     -- outside of a transaction        `create index concurrently`, one statement to an end of line
+ *
+ * What runs outside of a transaction may be cut off between two statements and is run again: each has to
+ * bear that (`if exists`, `if not exists`).
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import type { Sql } from "./sql.ts";
+import { setTimeout as wait } from "node:timers/promises";
+import { isLockedOut, type Sql } from "./sql.ts";
 
 /** Any constant will do: it names our lock in `pg_locks`. */
 const lockKey = 7_305_001;
+
+/**
+ * A migration that waits for a table makes everybody behind it wait as well: it gives up soon, lets them
+ * through, and tries again.
+ */
+const lockPolicy = { timeoutMs: 3000, pauseMs: 1000, triesMax: 60 };
 
 export interface Migration {
   version: number;
@@ -40,7 +56,7 @@ export async function readMigrations(folder = new URL("./migrations/", import.me
 /**
  * Brings the database up to date. Safe to run from several processes at once and after a crash.
  * @returns the names that were applied now
- * @throws MigrationError for a changed file and for a database that is ahead of this code
+ * @throws MigrationError for a changed file and for a newer database that this code does not work with
  */
 export async function migrate(sql: Sql, migrations?: readonly Migration[]): Promise<string[]> {
   const known = migrations ?? (await readMigrations());
@@ -69,36 +85,84 @@ async function applyMissing(connection: Sql, known: readonly Migration[]): Promi
       checksum text not null,
       applied_at timestamptz not null default now()
     )`;
-  const applied = await connection<{ version: number; name: string; checksum: string }[]>`
-    select version, name, checksum from schema_migration order by version`;
+  await connection`alter table schema_migration add column if not exists compatible_with integer`;
+  const applied = await connection<AppliedMigration[]>`
+    select version, name, checksum, compatible_with from schema_migration order by version`;
+  requireKnown(applied, known);
+  const missing = known.filter(({ version }) => !applied.some((row) => row.version === version));
+  for (const migration of missing) await apply(connection, migration);
+  return missing.map(({ name }) => name);
+}
+
+export interface AppliedMigration {
+  version: number;
+  name: string;
+  checksum: string;
+  /** Code that knows migrations up to this one works with it; null: it has to know this very one. */
+  compatible_with: number | null;
+}
+
+/** @throws MigrationError for a changed file, and for a newer database that this code does not work with */
+export function requireKnown(applied: readonly AppliedMigration[], known: readonly Migration[]): void {
+  const newest = known.at(-1)?.version ?? 0;
   for (const row of applied) {
     const migration = known.find(({ version }) => version === row.version);
-    if (!migration)
-      throw new MigrationError(`Cannot migrate: the database has ${row.name}, which this version does not know`);
+    if (!migration) {
+      if (row.compatible_with !== null && row.compatible_with <= newest) continue;
+      throw new MigrationError(
+        `Cannot start: the database has ${row.name}, which this version does not know and does not work with`,
+      );
+    }
     if (checksumOf(migration) !== row.checksum) {
       throw new MigrationError(
         `Cannot migrate: ${migration.name} was changed after it was applied, expected a new file`,
       );
     }
   }
-  const missing = known.filter(({ version }) => !applied.some((row) => row.version === version));
-  for (const migration of missing) await apply(connection, migration);
-  return missing.map(({ name }) => name);
 }
 
 async function apply(connection: Sql, migration: Migration): Promise<void> {
-  await connection`begin`;
-  try {
-    await connection`
-      insert into schema_migration (version, name, checksum)
-      values (${migration.version}, ${migration.name}, ${checksumOf(migration)})`;
-    await connection.unsafe(migration.text).simple();
-    await connection`commit`;
-  } catch (cause) {
-    await connection`rollback`;
-    throw new Error(`Cannot apply migration ${migration.name}`, { cause });
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await (isOutsideOfTransaction(migration) ? applyBare : applyWhole)(connection, migration);
+    } catch (cause) {
+      if (!isLockedOut(cause) || tries >= lockPolicy.triesMax) {
+        throw new Error(`Cannot apply migration ${migration.name}`, { cause });
+      }
+    }
+    await wait(lockPolicy.pauseMs);
   }
 }
+
+async function applyWhole(connection: Sql, migration: Migration): Promise<void> {
+  await connection`begin`;
+  try {
+    await connection`select set_config('lock_timeout', ${String(lockPolicy.timeoutMs)}, true)`;
+    await insertVersion(connection, migration);
+    await connection.unsafe(migration.text).simple();
+    await connection`commit`;
+  } catch (error) {
+    await connection`rollback`;
+    throw error;
+  }
+}
+
+/** Waits for running transactions without holding anybody up, so that it needs no time-out. */
+async function applyBare(connection: Sql, migration: Migration): Promise<void> {
+  const statements = migration.text.split(/;[ \t]*(?:\n|$)/).filter((text) => text.replace(/--.*/g, "").trim() !== "");
+  for (const statement of statements) await connection.unsafe(statement).simple();
+  await insertVersion(connection, migration);
+}
+
+async function insertVersion(connection: Sql, migration: Migration): Promise<void> {
+  const compatibleWith = /^-- compatible with: (\d{4})$/m.exec(migration.text)?.[1];
+  await connection`
+    insert into schema_migration (version, name, checksum, compatible_with)
+    values (${migration.version}, ${migration.name}, ${checksumOf(migration)},
+            ${compatibleWith === undefined ? null : Number(compatibleWith)})`;
+}
+
+const isOutsideOfTransaction = ({ text }: Migration) => /^-- outside of a transaction$/m.test(text);
 
 function checksumOf({ text }: Migration): string {
   return createHash("sha256").update(text).digest("hex");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
+import { awaitSchema } from "#store/awaited_schema.ts";
 import { type Migration, MigrationError, migrate, readMigrations } from "#store/migrations.ts";
 import { openSql } from "#store/sql.ts";
 import { createEmptyDatabase, type TestDatabase } from "#test/kit/database.ts";
@@ -34,6 +35,56 @@ describe("migrations", () => {
     await migrate(database.sql, [one, two]);
     await assert.rejects(migrate(database.sql, [{ ...one, text: `${one.text} ` }, two]), MigrationError);
     await assert.rejects(migrate(database.sql, [one]), MigrationError);
+  });
+
+  it("of a newer version are borne by code that they are compatible with, and by no other", async () => {
+    const head = "-- compatible with: 0001";
+    await migrate(database.sql, [one, migration(2, `${head}\nalter table one add column more text`)]);
+    assert.deepEqual(await migrate(database.sql, [one]), [], "a restart of the version before, or a rollback");
+    await awaitSchema(database.sql, { patienceMs: 0, migrations: [one] }).catch((error: Error) =>
+      assert.match(error.message, /job queue/, "the schema itself is accepted"),
+    );
+    await migrate(database.sql, [
+      one,
+      migration(2, `${head}\nalter table one add column more text`),
+      {
+        ...migration(3, "alter table one drop column id"),
+      },
+    ]);
+    await assert.rejects(migrate(database.sql, [one]), /0003_test.sql.*does not work with/);
+    const started = awaitSchema(database.sql, { patienceMs: 0, migrations: [one] });
+    await assert.rejects(started, /0003_test.sql.*does not work with/);
+  });
+
+  it("let others through while they wait for a table, and are applied once it is free", async () => {
+    await migrate(database.sql, [one]);
+    const other = openSql({ databaseUrl: database.url, connectionsMax: 1 });
+    let migrated: Promise<string[]> | undefined;
+    await database.sql.begin(async (holder) => {
+      await holder`lock table one in access share mode`;
+      migrated = migrate(other, [one, migration(2, "alter table one add column more text")]);
+      const waiting = () => database.sql`select 1 from pg_locks where not granted and relation = 'one'::regclass`;
+      while ((await waiting()).length === 0);
+      // The migration gives its place in the queue for the lock up, or this would wait for the holder's own end.
+      const rows = await database.sql`select id from one`;
+      assert.equal(rows.length, 1);
+    });
+    assert.deepEqual(await migrated, ["0002_test.sql"]);
+    await other.end({ timeout: 5 });
+  });
+
+  it("that say so run outside of a transaction, statement by statement, again after they were cut off", async () => {
+    const text = `-- outside of a transaction
+-- compatible with: 0001
+drop index concurrently if exists one_id_idx;
+create index concurrently one_id_idx on one (id);
+`;
+    await migrate(database.sql, [one]);
+    const cutOff = migration(2, `${text}select 1/0;\n`);
+    await assert.rejects(migrate(database.sql, [one, cutOff]), /Cannot apply migration 0002_test.sql/);
+    assert.deepEqual(await migrate(database.sql, [one, migration(2, text)]), ["0002_test.sql"]);
+    const [index] = await database.sql`select indisvalid from pg_index where indexrelid = 'one_id_idx'::regclass`;
+    assert.equal(index?.indisvalid, true);
   });
 
   it("leave nothing of one that fails, and go on from there", async () => {
