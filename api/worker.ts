@@ -24,11 +24,11 @@ import { createRunMetrics } from "#runs/run_metrics.ts";
 import { deliverCallbacksTask, executeRunTask } from "#runs/run_queue.ts";
 import { purgeRuns, sweepRuns } from "#runs/run_sweeper.ts";
 import { createEncryption } from "#store/encryption.ts";
-import { releaseStuckJobs, startJobs } from "#store/jobs.ts";
+import { purgeFailedJobs, releaseStuckJobs, startJobs } from "#store/jobs.ts";
 import { type SqlPool, unavailableStore } from "#store/sql.ts";
 import { recheckNightly } from "#tax/bookings/recheck.ts";
 import { rulesetOnDisk } from "#tax/tax_service.ts";
-import { sweepCalls } from "#voice/call_sweeper.ts";
+import { purgeCalls, sweepCalls } from "#voice/call_sweeper.ts";
 import { sweepRooms } from "#voice/room_sweeper.ts";
 import { healthRoutes } from "./process/health.ts";
 import { listen } from "./process/http_listener.ts";
@@ -122,7 +122,9 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     tasks: {
       purge_expired_credentials: () => purgeExpiredCredentials({ sql, now }),
       purge_runs: () => purgeRuns({ sql, now }),
+      purge_calls: () => purgeCalls({ sql, now }),
       purge_request_log: () => purgeRequestLog({ sql, now }, config.requestLogDays),
+      purge_failed_jobs: () => purgeFailedJobs({ sql, now }),
       recheck_bookings: async () => {
         const reports = await recheckNightly({ sql, now, ruleset: rulesetOnDisk() });
         if (reports > 0) logger.info({ reports }, "stays to come that today's tax law changes");
@@ -133,8 +135,11 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     },
     schedule: {
       purge_expired_credentials: "17 * * * *",
-      purge_runs: "37 * * * *",
+      // Often, as a round ends after a minute however much is left.
+      purge_runs: "7-57/10 * * * *",
+      purge_calls: "3-53/10 * * * *",
       purge_request_log: "47 * * * *",
+      purge_failed_jobs: "47 3 * * *",
       recheck_bookings: "7 2 * * *",
     },
     concurrency: 8,

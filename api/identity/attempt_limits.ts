@@ -7,6 +7,7 @@ import { addressGroup, clientAddress, type TrustedProxies } from "#contracts/cli
 import { ApiError } from "#contracts/errors.ts";
 import { gatewayHeader } from "#contracts/internal_runs.ts";
 import { peerOf } from "#http/peer_address.ts";
+import { purgeBefore } from "#store/purge.ts";
 import type { Sql } from "#store/sql.ts";
 import { equalSecrets } from "./secret.ts";
 
@@ -123,8 +124,8 @@ export async function signInSucceeded(sql: Sql, userId: string, signIn: SignIn, 
 
 /** Removes what no attempt is judged by any more. */
 export async function purgeSignIns(sql: Sql, now: Date): Promise<void> {
-  await sql`delete from sign_in_attempt where window_ends_at < ${now}`;
-  await sql`delete from sign_in_address where last_at < ${new Date(now.getTime() - addressKeptMs)}`;
+  await purgeBefore(sql, { table: "sign_in_attempt", column: "window_ends_at" }, now);
+  await purgeBefore(sql, { table: "sign_in_address", column: "last_at" }, new Date(now.getTime() - addressKeptMs));
 }
 
 /** What costs us mail or a password hash, by the address that asks for it. Without a bus nothing is counted. */

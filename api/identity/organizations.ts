@@ -2,17 +2,26 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type Route, route } from "#http/route.ts";
 import { Timestamp } from "#http/timestamp.ts";
-import { oneRow } from "#store/sql.ts";
+import { oneRow, type Sql } from "#store/sql.ts";
 import type { ApiDeps } from "./api_deps.ts";
+import { requireAdministrator } from "./caller.ts";
 
+const CallRetentionDays = Type.Integer({
+  minimum: 1,
+  maximum: 3650,
+  description: "calls, what was said in them and their figures are deleted so many days after they were made",
+});
 const Organization = Type.Object({
   id: Type.String({ format: "uuid" }),
   name: Type.String(),
+  call_retention_days: CallRetentionDays,
   created_at: Timestamp,
   updated_at: Timestamp,
 });
 
-export function organizationRoutes({ sql, personalAccessToken }: ApiDeps): Route[] {
+const columns = (sql: Sql) => sql`id, name, call_retention_days, created_at, updated_at`;
+
+export function organizationRoutes({ sql, now, personalAccessToken }: ApiDeps): Route[] {
   return [
     route({
       method: "GET",
@@ -26,6 +35,7 @@ export function organizationRoutes({ sql, personalAccessToken }: ApiDeps): Route
             data: {
               id: "7c1d3a94-51e7-4c3b-8f0a-2b6d9e4f1a22",
               name: "The Inn at the Lake",
+              call_retention_days: 400,
               created_at: "2026-11-21T09:00:00.000Z",
               updated_at: "2026-11-21T09:00:00.000Z",
             },
@@ -35,9 +45,30 @@ export function organizationRoutes({ sql, personalAccessToken }: ApiDeps): Route
       handle: async ({ principal }) => ({
         data: oneRow(
           await sql<Static<typeof Organization>[]>`
-            select id, name, created_at, updated_at from organization where id = ${principal.organizationId}`,
+            select ${columns(sql)} from organization where id = ${principal.organizationId}`,
         ),
       }),
+    }),
+    route({
+      method: "PATCH",
+      path: "/v1/organizations/me",
+      summary: "Change how long the organization keeps its calls; for administrators",
+      guard: personalAccessToken,
+      body: Type.Object({ call_retention_days: CallRetentionDays }),
+      strictBody: true,
+      reply: { status: 200, body: Type.Object({ data: Organization }) },
+      errors: ["forbidden"],
+      examples: { for_three_months: { body: { call_retention_days: 90 } } },
+      handle: async ({ principal, body }) => {
+        requireAdministrator(principal);
+        return {
+          data: oneRow(
+            await sql<Static<typeof Organization>[]>`
+              update organization set call_retention_days = ${body.call_retention_days}, updated_at = ${now()}
+              where id = ${principal.organizationId} returning ${columns(sql)}`,
+          ),
+        };
+      },
     }),
   ];
 }

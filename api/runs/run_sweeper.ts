@@ -3,6 +3,7 @@
  * a request that nobody answered. Runs in every worker; any number of rounds at once are harmless.
  */
 import type { Bus } from "#bus/bus.ts";
+import { purgeBefore, purgeInPortions } from "#store/purge.ts";
 import type { Sql } from "#store/sql.ts";
 import { cancelMarked } from "./run_cancel.ts";
 import { publishCanceled, tellHolder } from "./run_news.ts";
@@ -62,12 +63,25 @@ async function expireRequests(sql: Sql, now: Date): Promise<string[]> {
 
 /** Removes what was kept long enough: runs with their events, keys of repeated requests, connect tokens. */
 export async function purgeRuns({ sql, now }: { sql: Sql; now(): Date }): Promise<void> {
-  await sql`
-    delete from run using app
-    where app.id = run.app_id
-      and run.ended_at < ${now()}::timestamptz - make_interval(days => coalesce((app.policy ->> 'retention_days')::integer, 30))`;
-  await sql`
-    update run set idempotency_key = null, idempotency_hash = null
-    where idempotency_key is not null and created_at < ${now()}::timestamptz - interval '24 hours'`;
-  await sql`delete from connect_token where expires_at < ${now()}`;
+  await purgeInPortions(
+    (rowsMax) => sql`
+      delete from run where id in (
+        select over.id
+        from app cross join lateral (
+          select id from run
+          where app_id = app.id
+            and ended_at < ${now()}::timestamptz
+              - make_interval(days => coalesce((app.policy ->> 'retention_days')::integer, 30))
+          order by ended_at limit ${rowsMax} for update skip locked) over
+        limit ${rowsMax})`,
+  );
+  await purgeInPortions(
+    (rowsMax) => sql`
+      update run set idempotency_key = null, idempotency_hash = null
+      where id in (
+        select id from run
+        where idempotency_key is not null and created_at < ${now()}::timestamptz - interval '24 hours'
+        limit ${rowsMax} for update skip locked)`,
+  );
+  await purgeBefore(sql, { table: "connect_token", column: "expires_at" }, now());
 }

@@ -5,6 +5,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { Logger as JobLogger, parseCronItems, type Runner, run, runMigrations } from "graphile-worker";
 import pg from "pg";
+import { purgeInPortions } from "./purge.ts";
 import type { Sql } from "./sql.ts";
 
 export interface JobsOptions {
@@ -118,4 +119,18 @@ export async function releaseStuckJobs(sql: Sql, now: Date): Promise<void> {
     from graphile_worker.jobs
     where locked_at < ${stuckBefore}
     having count(*) > 0`;
+}
+
+/** Jobs that failed for good stay so long for whoever looks for the reason. */
+const failedKeptMs = 30 * 24 * 60 * 60 * 1000;
+
+/** Deletes jobs that nobody tries any more. */
+export async function purgeFailedJobs({ sql, now }: { sql: Sql; now(): Date }): Promise<void> {
+  const before = new Date(now().getTime() - failedKeptMs);
+  await purgeInPortions(
+    (rowsMax) => sql`
+      select done.id from graphile_worker.complete_jobs(array(
+        select id from graphile_worker.jobs
+        where attempts >= max_attempts and locked_at is null and updated_at < ${before} limit ${rowsMax})) done`,
+  );
 }

@@ -4,6 +4,7 @@
  */
 import type { Bus } from "#bus/bus.ts";
 import { heartbeatLostS } from "#contracts/internal_calls.ts";
+import { purgeBefore, purgeInPortions } from "#store/purge.ts";
 import type { Sql } from "#store/sql.ts";
 
 /** Calls of a gateway that lives but reaches no api go on for this long. */
@@ -52,4 +53,25 @@ export async function sweepCalls(deps: { sql: Sql; bus: Bus; now(): Date }): Pro
     )
     update call set state = 'expired' from overdue where call.id = overdue.id`;
   return { closed: closed.count, expired: expired.count };
+}
+
+/** A gateway that was silent for so long comes back under another name. */
+const gatewayKeptMs = 7 * 24 * 60 * 60 * 1000;
+
+/** Deletes calls with all that was said in them when their organization has kept them long enough. */
+export async function purgeCalls({ sql, now }: { sql: Sql; now(): Date }): Promise<void> {
+  const at = now();
+  await purgeInPortions(
+    (rowsMax) => sql`
+      delete from call where id in (
+        select over.id
+        from organization cross join lateral (
+          select id from call
+          where organization_id = organization.id and state in ('ended', 'expired')
+            and created_at < ${at}::timestamptz - make_interval(days => organization.call_retention_days)
+          order by created_at limit ${rowsMax} for update skip locked) over
+        limit ${rowsMax})`,
+  );
+  const silentSince = new Date(at.getTime() - gatewayKeptMs);
+  await purgeBefore(sql, { table: "gateway_heartbeat", column: "heartbeat_at" }, silentSince);
 }
