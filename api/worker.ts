@@ -78,7 +78,7 @@ export interface RunningWorker {
 }
 
 export async function startWorker({ config, logger, ...given }: StartWorkerOptions): Promise<RunningWorker> {
-  const sql = given.sql ?? (await openMigratedSql(config));
+  const sql = given.sql ?? (await openMigratedSql({ ...config, needsSession: "a worker" }));
   const bus = given.bus ?? (await openBus({ redisUrl: config.redisUrl }));
   const now = () => new Date();
   const metrics = createRequestMetrics();

@@ -9,6 +9,7 @@ import type { LiveKitSettings } from "#outbound/livekit.ts";
 import { awaitSchema } from "#store/awaited_schema.ts";
 import { prepareJobs } from "#store/jobs.ts";
 import { migrate } from "#store/migrations.ts";
+import { requireDirect, requireFitForApi } from "#store/pooler.ts";
 import { openSql, type SqlPool } from "#store/sql.ts";
 import { createApp } from "../app.ts";
 import { drainable } from "./drain.ts";
@@ -77,12 +78,24 @@ export async function startApi({ config, logger, ...given }: StartApiOptions): P
 /** How long a start that does not migrate waits for `npm run migrate`; a supervisor then starts it again. */
 const schemaPatienceMs = 60_000;
 
-/** @throws Error without a url, MigrationError when code and database disagree */
-export async function openMigratedSql(config: { databaseUrl?: string; migrate?: "start" | "never" }): Promise<SqlPool> {
-  const { databaseUrl } = config;
+interface OpenMigratedSqlOptions {
+  databaseUrl?: string;
+  migrate?: "start" | "never";
+  /** Who cannot share connections with others, as in "a worker"; an api can. */
+  needsSession?: string;
+}
+
+/**
+ * @throws Error without a url, MigrationError when code and database disagree, PoolerError when the address
+ * leads through one and should not, or does not say so
+ */
+export async function openMigratedSql(config: OpenMigratedSqlOptions): Promise<SqlPool> {
+  const { databaseUrl, needsSession } = config;
   if (!databaseUrl) throw new Error("Cannot open the database: expected DATABASE_URL");
   const sql = openSql({ databaseUrl });
   try {
+    if (needsSession) await requireDirect(sql, { databaseUrl, who: needsSession });
+    else await requireFitForApi(sql, { databaseUrl, migrates: config.migrate !== "never" });
     if (config.migrate === "never") {
       await awaitSchema(sql, { patienceMs: schemaPatienceMs });
     } else {

@@ -37,23 +37,39 @@ export function openSql({
   statementMsMax = 10_000,
   lockMsMax = 5000,
 }: OpenSqlOptions): SqlPool {
+  const limits = {
+    statement_timeout: statementMsMax,
+    lock_timeout: lockMsMax,
+    idle_in_transaction_session_timeout: idleInTransactionMsMax,
+  };
+  const isPooled = usesPooler(databaseUrl);
   const sql = postgres(databaseUrl, {
     max: connectionsMax,
     connect_timeout: 5,
     backoff: (failures: number) => reconnectDelayS(failures, Math.random()),
-    connection: {
-      application_name: applicationName,
-      statement_timeout: statementMsMax,
-      lock_timeout: lockMsMax,
-      idle_in_transaction_session_timeout: idleInTransactionMsMax,
-    },
+    connection: { application_name: applicationName, ...(!isPooled && limits) },
     onnotice: () => undefined,
   });
   const places = createTransactionPlaces({ places: Math.max(1, connectionsMax - keptForStatements), waitMsMax });
   const begin = sql.begin.bind(sql);
   const guarded = (work: (transaction: postgres.TransactionSql) => Promise<unknown>) =>
-    places.within(() => begin((transaction) => work(transaction).catch(leaveToClient)));
+    places.within(() =>
+      begin(async (transaction) => {
+        if (!isPooled) return work(transaction).catch(leaveToClient);
+        // Sent now and not waited for: what comes behind them on the connection has them.
+        const limited = Object.entries(limits).map(([name, ms]) =>
+          transaction`select set_config(${name}, ${String(ms)}, true)`.execute(),
+        );
+        const [done] = await Promise.all([work(transaction), ...limited]).catch(leaveToClient);
+        return done;
+      }),
+    );
   return Object.assign(sql, { begin: guarded as Sql["begin"], transactions: places });
+}
+
+/** Whether the address says that connections behind it are shared, as PgBouncer's are (`pooler.ts`). */
+export function usesPooler(databaseUrl: string): boolean {
+  return new URL(databaseUrl).searchParams.get("prepare") === "false";
 }
 
 /**
