@@ -1,4 +1,4 @@
--- compatible with: 0011
+-- compatible with: 0012
 -- outside of a transaction
 -- Runs are purged app by app, each by its own retention: one that keeps its runs for years is not looked through.
 
