@@ -136,8 +136,8 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     schedule: {
       purge_expired_credentials: "17 * * * *",
       // Often, as a round ends after a minute however much is left.
-      purge_runs: "7-57/10 * * * *",
-      purge_calls: "3-53/10 * * * *",
+      purge_runs: "7,17,27,37,47,57 * * * *",
+      purge_calls: "3,13,23,33,43,53 * * * *",
       purge_request_log: "47 * * * *",
       purge_failed_jobs: "47 3 * * *",
       recheck_bookings: "7 2 * * *",

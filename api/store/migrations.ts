@@ -20,6 +20,9 @@ import { isLockedOut, type Sql } from "./sql.ts";
 /** Any constant will do: it names our lock in `pg_locks`. */
 const lockKey = 7_305_001;
 
+/** Between two looks whether it is our turn. */
+const turnPauseMs = 100;
+
 /**
  * A migration that waits for a table makes everybody behind it wait as well: it gives up soon, lets them
  * through, and tries again.
@@ -64,7 +67,7 @@ export async function migrate(sql: Sql, migrations?: readonly Migration[]): Prom
   try {
     // Others that start, and a large table, take as long as they take.
     await connection`select set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)`;
-    await connection`select pg_advisory_lock(${lockKey})`;
+    await takeTurn(connection);
     try {
       return await applyMissing(connection, known);
     } finally {
@@ -74,6 +77,15 @@ export async function migrate(sql: Sql, migrations?: readonly Migration[]): Prom
     }
   } finally {
     connection.release();
+  }
+}
+
+/** Asks again and again: a statement that waits would keep `create index concurrently` of the other waiting for it. */
+async function takeTurn(connection: Sql): Promise<void> {
+  for (;;) {
+    const rows = await connection<{ taken: boolean }[]>`select pg_try_advisory_lock(${lockKey}) as taken`;
+    if (rows[0]?.taken) return;
+    await wait(turnPauseMs);
   }
 }
 
