@@ -11,6 +11,7 @@ import { Timestamp } from "#http/timestamp.ts";
 import type { AccessTokens } from "#identity/access_tokens.ts";
 import type { BillableCaller } from "#identity/api_keys.ts";
 import { requireAdministrator } from "#identity/caller.ts";
+import { purgeBefore } from "#store/purge.ts";
 import { json, type Sql } from "#store/sql.ts";
 import { redacted, redactedText } from "./redaction.ts";
 
@@ -136,17 +137,10 @@ function entryFor(record: RequestRecord<BillableCaller>, now: Date): NewEntry {
   };
 }
 
-const purgedAtOnce = 5000;
-
 /** Deletes entries older than so many days, some at a time: the log goes on being written. */
 export async function purgeRequestLog({ sql, now }: { sql: Sql; now(): Date }, days: number): Promise<void> {
   const before = new Date(now().getTime() - days * 24 * 60 * 60 * 1000);
-  for (let deleted = purgedAtOnce; deleted === purgedAtOnce; ) {
-    const { count } = await sql`
-      delete from request_log where id in (
-        select id from request_log where created_at < ${before} order by created_at limit ${purgedAtOnce})`;
-    deleted = count;
-  }
+  await purgeBefore(sql, { table: "request_log", column: "created_at" }, before);
 }
 
 function statusOf(outcome: RequestRecord<BillableCaller>["outcome"]): number {

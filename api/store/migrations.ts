@@ -10,7 +10,7 @@
  *     -- outside of a transaction        `create index concurrently`, one statement to an end of line
  *
  * What runs outside of a transaction may be cut off between two statements and is run again: each has to
- * bear that (`if exists`, `if not exists`).
+ * bear that. An index that was cut off is there and not valid: drop it `if exists` before it is created.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";

@@ -56,20 +56,27 @@ describe("a Postgres that is away", () => {
     assert.ok(tookMs < 6000, `${tookMs} ms; with the client's own back-off it was over 15 s`);
   });
 
-  it("leaves nobody without an answer when it neither answers nor fails", async () => {
+  it("leaves nobody without an answer for over 10 s when it neither answers nor fails", async ({ mock }) => {
     const app = await createApp({ sql, bus, logger: silentLogger, config: appConfig, now: () => new Date() });
     await sql`select 1`;
     link.stall();
+    mock.timers.enable({ apis: ["setTimeout"] });
     const ask = async (path: string) => {
       const answer = await app.fetch(new Request(`http://api.test${path}`, { headers: withToken }));
       await answer.body?.cancel();
       return [answer.status, answer.headers.get("retry-after") !== null];
     };
-    const answers = await Promise.all(["/v1/projects", "/v1/organizations/me", "/readyz"].map(ask));
+    const asked = ["/v1/projects", "/v1/organizations/me", "/readyz"].map(ask);
+    for (let waitedMs = 0; waitedMs < 10_000; waitedMs += 1000) {
+      await new Promise((resolve) => setImmediate(resolve));
+      mock.timers.tick(1000);
+    }
+    const answers = await Promise.all(asked);
     assert.deepEqual(
       answers,
       answers.map(() => [503, true]),
     );
+    mock.timers.reset();
     link.flow();
     assert.deepEqual(await ask("/v1/projects"), [401, false]);
     await app.close();

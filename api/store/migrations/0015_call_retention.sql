@@ -1,4 +1,4 @@
--- compatible with: 0012
+-- compatible with: 0014
 -- How long an organization keeps what was said in its calls.
 
 alter table organization
