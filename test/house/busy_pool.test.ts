@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ApiError } from "#contracts/errors.ts";
 import { openSql, unavailableStore } from "#store/sql.ts";
+import { eventually } from "#test/kit/app_client.ts";
 import { createTestDatabase, type TestDatabase } from "#test/kit/database.ts";
 import { type BookingDesk, openBookingDesk } from "#test/kit/tax/booking_desk.ts";
 import { ruleOf } from "#test/kit/tax/calculation_fixture.ts";
@@ -54,6 +55,7 @@ describe("a pool of connections", () => {
         await new Promise<void>((resolve) => ends.push(resolve));
       });
     const begun = [open(), open()];
+    await eventually(async () => ends.length === 2, "both stand open");
     await assert.rejects(open(), isUnavailable);
     const rows = await Promise.all(Array.from({ length: 50 }, () => sql`select 1 as one`));
     assert.equal(rows.length, 50);
