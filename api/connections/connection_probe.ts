@@ -25,6 +25,7 @@ export function connectionProbeRoutes(deps: ConnectionDeps): Route[] {
     route({
       method: "POST",
       path: "/v1/connections/{connection_id}/test",
+      waitsMs: probeTimeoutMs,
       summary: "Ask the vendor whether it takes the key; a refusal is 200 with ok false",
       guard: deps.personalAccessToken,
       reply: { status: 200, body: ProbeResult },

@@ -92,7 +92,7 @@ export interface RouteSpec<
   query?: Query;
   body?: Body;
   bodyOptions?: JsonBodyOptions;
-  /** What it may wait for somebody else by design, in ms: on top of the 10 s that any request may take us. */
+  /** What it may take by design, in ms: on top of the 10 s that any request may take us. */
   waitsMs?: number;
   /** Refuses fields of the body that its schema does not name, at every depth. Wherever money moves. */
   strictBody?: boolean;

@@ -21,6 +21,8 @@ import { lawDifference, RecheckRow } from "./law_difference.ts";
 
 /** Bookings that one request looks at: what takes longer is the nightly job's. */
 const bookingsMax = 20_000;
+/** What so many may take a busy api. */
+const recheckMsMax = 60_000;
 /** Read at once; between two pages others have their turn. */
 const pageSize = 200;
 const rowsMax = 1000;
@@ -61,6 +63,7 @@ export function recheckRoutes(deps: BookingDeps): Route[] {
     route({
       method: "POST",
       path: "/v1/bookings/recheck",
+      waitsMs: recheckMsMax,
       summary: "Reckon booked stays to come by today's law; a report, nothing is changed",
       guard,
       record: deps.record,
