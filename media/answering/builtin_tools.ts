@@ -9,6 +9,9 @@ const endCall: ToolSpec = {
   parameters: { type: "object", properties: { message: { type: "string" } }, additionalProperties: false },
 };
 
+/** What the model reads of `end_call` is only ever read where the call went on: the caller spoke into the farewell. */
+const takenBack = JSON.stringify({ ended: false, why: "the caller went on" });
+
 /** A tool that is not there is answered to the model as an error. */
 export function builtinTools(config: CallConfig): ToolDesk {
   const specs = config.end_call_enabled ? [endCall] : [];
@@ -20,7 +23,7 @@ export function builtinTools(config: CallConfig): ToolDesk {
         return { text: `Tool ${name} is not available`, isError: true, isMissing: true };
       }
       const farewell = typeof message === "string" && message ? { farewell: message } : undefined;
-      return { text: "", isError: false, leaves: true, ...farewell };
+      return { text: takenBack, isError: false, leaves: true, ...farewell };
     },
   };
 }

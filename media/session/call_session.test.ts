@@ -653,6 +653,34 @@ describe("session: tools", () => {
     assert.equal(h.messages("transcript").at(-1)?.text, "Goodbye then.");
   });
 
+  it("stays for a message that comes during the farewell, and tells the model that the call went on", async () => {
+    const asked: LlmRequest[] = [];
+    const llm: LanguageModel = {
+      async *reply(request) {
+        asked.push(request);
+        const message = "Thank you for calling, goodbye.";
+        if (asked.length === 1) yield { kind: "tool_call", id: "c1", name: "end_call", arguments: { message } };
+        else yield { kind: "text", text: "At eight." };
+      },
+      close() {},
+    };
+    const h = await call(scripted({ config: { end_call_enabled: true, advanced: { allow_interruptions: false } } }), {
+      llm,
+    });
+    await h.command({ type: "user_message", text: "That is all." });
+    await h.runUntil("agent_speech_started");
+    await h.run(500);
+    await h.command({ type: "user_message", text: "Wait: when is breakfast?" });
+    await h.runUntil("agent_speech_done", 2);
+    await h.run(1000);
+    assert.equal(h.end, undefined);
+    const [, , farewell] = h.messages("transcript");
+    assert.equal(farewell?.text, "Thank you for calling, goodbye.");
+    const told = asked[1]?.history.find(({ role }) => role === "tool");
+    assert.deepEqual(JSON.parse(told?.text ?? ""), { ended: false, why: "the caller went on" });
+    assert.equal(asked[1]?.history.at(-1)?.text, "Wait: when is breakfast?");
+  });
+
   it("remembers what the model called and what came of it, in the turns that follow", async () => {
     const asked: LlmRequest[] = [];
     const llm: LanguageModel = {

@@ -357,6 +357,54 @@ describe("turns: the scenarios", () => {
       ],
       story: ["reply 1", "end agent_hangup"],
     },
+    {
+      name: "the agent stays for who speaks into its farewell where interruptions are off",
+      over: { allowInterruptions: false },
+      events: [
+        [0, typed("bye")],
+        [10, speaking],
+        [500, voice(300, 500)],
+        [900, { type: "agent_done", leaves: true }],
+        [1000, voice(300, 500, 500)],
+        [1010, { type: "recognized", turn: 2, understood: true }],
+      ],
+      story: ["reply 1", "user_speech_started 2", "user_speech_stopped 2", "recognize 2", "reply 2"],
+    },
+    {
+      name: "the agent leaves after all when there were no words in what it heard during its farewell",
+      over: { allowInterruptions: false },
+      events: [
+        [0, typed("bye")],
+        [10, speaking],
+        [500, voice(300, 500)],
+        [900, { type: "agent_done", leaves: true }],
+        [1000, voice(300, 500, 500)],
+        [1010, { type: "recognized", turn: 2, understood: false }],
+      ],
+      story: ["reply 1", "user_speech_started 2", "user_speech_stopped 2", "recognize 2", "end agent_hangup"],
+    },
+    {
+      name: "the agent stays for a message that waits, and for one that waits for quiet",
+      events: [
+        [0, typed("bye")],
+        [10, speaking],
+        [500, typed("one more thing", "later")],
+        [900, { type: "agent_done", leaves: true }],
+        [2000, tick],
+      ],
+      story: ["reply 1", "reply 2"],
+    },
+    {
+      name: "the agent stays for digits that are being pressed",
+      events: [
+        [0, typed("bye")],
+        [10, speaking],
+        [500, { type: "digit", digit: "1" }],
+        [900, { type: "agent_done", leaves: true }],
+        [2100, tick],
+      ],
+      story: ["reply 1", "reply 2"],
+    },
   ];
   for (const { name, events, over, story } of cases) {
     it(name, () => assert.deepEqual(play(events, over).story, story));

@@ -74,6 +74,8 @@ export interface TurnState {
   readonly pausedSinceMs: number | undefined;
   /** Set when the call ends as soon as the agent has finished. */
   readonly ending: EndReason | undefined;
+  /** The agent has said its farewell: it hangs up unless the caller turns out to have gone on. */
+  readonly leaving: boolean;
 }
 
 export type TurnEvent =
@@ -145,6 +147,7 @@ export function initialTurnState(settings: TurnSettings, nowMs: number): TurnSta
     prompted: false,
     pausedSinceMs: undefined,
     ending: undefined,
+    leaving: false,
   };
 }
 
@@ -202,7 +205,7 @@ class Step {
   }
 
   begin(job: Job): void {
-    this.set({ agent: { is: "thinking", job }, owed: undefined });
+    this.set({ agent: { is: "thinking", job }, owed: undefined, leaving: false });
     this.add({ do: "begin", job });
   }
 
@@ -412,11 +415,7 @@ function leave(step: Step, reason: EndReason): void {
 function finishJob(step: Step, leaves: boolean): void {
   const { agent, settings, prompted } = step.state;
   if (agent.is === "silent") return;
-  step.set({ agent: { is: "silent" } });
-  if (leaves) {
-    leave(step, "agent_hangup");
-    return;
-  }
+  step.set({ agent: { is: "silent" }, leaving: leaves });
   // The prompt itself spends no idle time: the second half begins when it was heard.
   const isPrompt = prompted && agent.job.is === "say" && agent.job.source === "filler";
   step.set({ quietSinceMs: isPrompt ? step.nowMs - settings.idleTimeoutMs / 2 : step.nowMs, prompted: isPrompt });
@@ -477,6 +476,10 @@ function floorIsFree(state: TurnState): boolean {
 function takeTheFloor(step: Step): void {
   const { agent, caller, recognizing, owed, queue, ending, pausedSinceMs, quietSinceMs } = step.state;
   if (ending || agent.is !== "silent" || caller.is === "speaking" || recognizing.length > 0) return;
+  if (step.state.leaving && hasNothingToAnswer(step.state)) {
+    leave(step, "agent_hangup");
+    return;
+  }
   if (owed !== undefined) {
     step.begin(replyTo(owed, { kind: "speech" }));
     return;
@@ -487,6 +490,11 @@ function takeTheFloor(step: Step): void {
   if (!next) return;
   step.set({ queue: queue.filter((entry) => entry !== next) });
   step.begin(next.job);
+}
+
+/** Nobody spoke, typed or pressed since the farewell began. */
+function hasNothingToAnswer({ caller, owed, queue, digits }: TurnState): boolean {
+  return caller.is === "silent" && owed === undefined && queue.length === 0 && digits.text === "";
 }
 
 /** The farewell is being said: nothing else matters any more but its end and the longest duration. */
