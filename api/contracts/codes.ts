@@ -60,6 +60,7 @@ export const callWarningCodes = {
   not_available: final("Something was configured or asked for that is not available in this call."),
   queue_full: again("Too many messages wait to be answered, and the newest was refused."),
   say_refused: again("`say` was asked for in the middle of a turn; use `queue` or `interrupt`."),
+  undecodable_audio: again("Much of the caller's audio is not what the call's input format says."),
 } as const satisfies Record<string, CodeEntry>;
 export type CallWarningCode = keyof typeof callWarningCodes;
 

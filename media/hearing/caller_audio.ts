@@ -4,6 +4,7 @@
  */
 import type { AudioFormat } from "#contracts/audio_format.ts";
 import type { Pcm } from "#providers/provider.ts";
+import { BadPacketWatch } from "../audio/bad_packets.ts";
 import type { Decoder } from "../audio/decoder.ts";
 import { createResampler, type Resampler } from "../audio/resampler.ts";
 import { createSilenceFiller, type SilenceFiller } from "../audio/silence_filler.ts";
@@ -36,6 +37,8 @@ export interface CallerAudioEvents {
   voice(voice: Voice): void;
   /** Speech as it comes, from its prefix on, once it is confirmed. The samples are the receiver's to keep. */
   speech(pcm: Pcm): void;
+  /** Much of what comes in cannot be decoded. */
+  undecodable(): void;
 }
 
 export class CallerAudio {
@@ -60,6 +63,7 @@ export class CallerAudio {
   /** Speech in the making: its first sample, and up to which it was passed on. */
   #speech: { from: number; confirmed: boolean; written: number } | undefined;
   readonly #filler: SilenceFiller;
+  readonly #badPackets = new BadPacketWatch();
 
   /** `decoder` stays its owner's to close. */
   constructor(options: CallerAudioOptions, decoder: Decoder, events: CallerAudioEvents, nowMs: number) {
@@ -80,6 +84,7 @@ export class CallerAudio {
   hear(bytes: Uint8Array, nowMs: number): number {
     const samples = this.#decoder.decode(bytes);
     const durationMs = this.#ms(samples.length);
+    if (this.#badPackets.heard(this.#decoder.badPackets, durationMs)) this.#events.undecodable();
     this.#filler.arrived(nowMs, durationMs);
     const piece = this.#silence.length;
     for (let at = 0; at < samples.length && !this.#isClosed; at += piece) {

@@ -487,6 +487,16 @@ describe("session: time", () => {
     await h.runUntil("agent_speech_started", 1, 2000);
   });
 
+  it("warns once of Opus that cannot be decoded", async () => {
+    const h = await call(echo, { inputFormat: audioFormatFor({ encoding: "opus" }) });
+    h.sendsAudio = false;
+    for (let n = 0; n < 20; n += 1) h.session.audio(Uint8Array.of(0xff, 0xff, 0xff), h.clock.nowMs());
+    assert.deepEqual(
+      h.messages("warning").map(({ code }) => code),
+      ["undecodable_audio"],
+    );
+  });
+
   it("reports usage each minute", async () => {
     const h = await call(scripted({ config: { advanced: { idle_timeout_s: 0 } } }));
     await h.run(121_000);

@@ -136,6 +136,11 @@ class Session implements MediaSession {
       {
         voice: (voice) => this.#floor.dispatch({ type: "voice", ...voice }),
         speech: (pcm) => this.#callerTurns.hears(pcm),
+        undecodable: () =>
+          this.#notices.warn(
+            "undecodable_audio",
+            `Much of the audio is no ${spec.inputFormat.encoding} that can be decoded: silence or a guess stands in for it`,
+          ),
       },
       this.#startedMs,
     );
