@@ -53,6 +53,14 @@ describe("silence filler", () => {
     assert.equal(silenceBetween(filler, 1010, 1220), 0);
   });
 
+  it("waits for the rest of speech for 1.5 s, then fills at once what ends a turn", () => {
+    const filler = createSilenceFiller(0);
+    filler.arrived(0, 20);
+    for (let nowMs = 0; nowMs <= 1520; nowMs += 10) assert.equal(filler.takeSilenceMs(nowMs, true), 0);
+    assert.equal(filler.takeSilenceMs(1530, true), 1000);
+    assert.equal(filler.takeSilenceMs(1540, true), 10);
+  });
+
   it("leaves out what a suspended process missed", () => {
     const filler = createSilenceFiller(0);
     assert.equal(filler.takeSilenceMs(3_600_000), 1000);

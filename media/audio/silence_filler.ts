@@ -1,6 +1,6 @@
 /**
  * Silence for gaps in the input. A client is asked to send silence continuously; where nothing
- * comes for more than 200 ms the gap is filled, so that a turn can end, and after 10 s without any
+ * comes for more than 200 ms (1.5 s in the middle of speech) the gap is filled, so that a turn can end, and after 10 s without any
  * audio the client is warned once. The clock is the caller's.
  *
  * Audio that arrives covers time: its own length, from its arrival or from where the audio before
@@ -10,14 +10,19 @@
 
 export const gapMs = 200;
 export const noInputAfterMs = 10_000;
+/** How long the rest of speech is waited for when the input stops in the middle of it. */
+export const stallMsMax = 1500;
 /** Most that is filled at once; what is missing beyond it (a suspended process) is left out. */
 const fillMsMax = 1000;
 
 export interface SilenceFiller {
   /** Audio of this length arrived. */
   arrived(atMs: number, durationMs: number): void;
-  /** Whole milliseconds of silence to feed now; 0 while the input is covered. */
-  takeSilenceMs(nowMs: number): number;
+  /**
+   * Whole milliseconds of silence to feed now; 0 while the input is covered. In the middle of speech
+   * (`isSpeech`) a gap is no silence yet: the link may have stalled, and 1.5 s are waited for the rest.
+   */
+  takeSilenceMs(nowMs: number, isSpeech?: boolean): number;
   /** True once in a gap that lasts 10 s. */
   takeNoInputWarning(nowMs: number): boolean;
   /** The time before now was no gap (the link was lost and is back). */
@@ -38,8 +43,9 @@ export function createSilenceFiller(startMs: number): SilenceFiller {
       isFilling = false;
       isWarned = false;
     },
-    takeSilenceMs(nowMs) {
+    takeSilenceMs(nowMs, isSpeech = false) {
       const missingMs = nowMs - coveredUntilMs;
+      if (isSpeech && !isFilling && missingMs <= stallMsMax) return 0;
       if (missingMs < 1 || (!isFilling && missingMs <= gapMs)) return 0;
       isFilling = true;
       if (missingMs > fillMsMax) {

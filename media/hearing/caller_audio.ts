@@ -96,7 +96,8 @@ export class CallerAudio {
 
   /** Fills a gap in the input with silence, so that a turn ends although nothing comes. True once when a gap is long. */
   fillGap(nowMs: number): boolean {
-    let missing = this.#samples(this.#filler.takeSilenceMs(nowMs));
+    const isSpeech = this.#speech !== undefined && !this.isMuted;
+    let missing = this.#samples(this.#filler.takeSilenceMs(nowMs, isSpeech));
     for (; missing > 0 && !this.#isClosed; missing -= this.#silence.length) {
       this.#take(this.#silence.subarray(0, Math.min(missing, this.#silence.length)));
     }

@@ -480,6 +480,21 @@ describe("session: time", () => {
     );
   });
 
+  for (const stallMs of [400, 760, 1000, 1400]) {
+    it(`takes one sentence whose audio stalls for ${stallMs} ms for one turn`, async () => {
+      const h = await call(scripted());
+      await h.speak(600);
+      h.sendsAudio = false;
+      await h.run(stallMs);
+      h.sendsAudio = true;
+      await h.speak(600);
+      await h.runUntil("agent_speech_done");
+      assert.equal(h.messages("user_speech_started").length, 1);
+      assert.equal(h.messages("user_speech_stopped").length, 1);
+      assert.equal(h.messages("truncated").length, 0);
+    });
+  }
+
   it("ends a turn although the caller's audio stops in mid-word", async () => {
     const h = await call(scripted());
     await h.speak(500);
