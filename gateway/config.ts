@@ -5,6 +5,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { parseTrustedProxies, type TrustedProxies, trustedProxiesProblems } from "#contracts/client_address.ts";
 import { oneOf } from "#contracts/one_of.ts";
+import type { WorkerPoolOptions } from "#media/threads/worker_pool.ts";
 import { transportChoices } from "./transport/open_transport.ts";
 
 const port = (byDefault: number) => Type.Integer({ minimum: 0, maximum: 65535, default: byDefault });
@@ -35,6 +36,15 @@ export const GatewayEnvironment = Type.Object({
   DATA_DIR: Type.String({ minLength: 1, default: ".data" }),
   REDIS_URL: Type.Optional(Type.String({ minLength: 1 })),
   ALLOW_PRIVATE_ADDRESSES: Type.Boolean({ default: false, description: "true lets users' addresses lead inside" }),
+  STT_LOCAL_URL: Type.Optional(
+    Type.String({ ...httpUrl, description: "a server that speaks OpenAI's API, for agents with stt provider local" }),
+  ),
+  STT_LOCAL_MODEL: Type.Optional(Type.String()),
+  STT_LOCAL_KEY: Type.Optional(Type.String()),
+  TTS_LOCAL_URL: Type.Optional(Type.String({ ...httpUrl, description: "the same for tts" })),
+  TTS_LOCAL_MODEL: Type.Optional(Type.String()),
+  TTS_LOCAL_VOICE: Type.Optional(Type.String()),
+  TTS_LOCAL_KEY: Type.Optional(Type.String()),
   TRUSTED_PROXIES: Type.Optional(Type.String({ description: "CIDRs with commas between them" })),
   LIVEKIT_URL: Type.Optional(
     Type.String({ pattern: "^(ws|http)s?://[^/\\s]+/?$", description: "ws(s)://host[:port], for the talk page" }),
@@ -42,6 +52,8 @@ export const GatewayEnvironment = Type.Object({
   INTERNAL_SECRET: Type.Optional(Type.String({ minLength: 16 })),
 });
 type GatewayEnvironment = Static<typeof GatewayEnvironment>;
+
+type StageWorld = NonNullable<WorkerPoolOptions["world"]>;
 
 export interface GatewayConfig {
   gatewayId: string;
@@ -59,8 +71,8 @@ export interface GatewayConfig {
   mediaThreads: number;
   /** Voice activity detection of the media threads. Unset (tests): energy. */
   vad?: "energy" | "silero";
-  /** Development only: connections of agents may lead to private addresses. Unset: they may not. */
-  allowPrivateAddresses?: boolean;
+  /** What the stages of calls may reach. Unset: public addresses alone. */
+  world?: StageWorld;
   transport: (typeof transportChoices)[number];
   drainTimeoutS: number;
   /** A gateway without calls serves on for so long when it is told to stop, until balancers have noticed. */
@@ -123,7 +135,7 @@ function configFrom(env: GatewayEnvironment, { isMetricsPortGiven }: { isMetrics
     callSlots: env.CALL_SLOTS,
     mediaThreads: env.MEDIA_THREADS ?? availableParallelism(),
     vad: env.VAD,
-    allowPrivateAddresses: env.ALLOW_PRIVATE_ADDRESSES,
+    world: { allowPrivateAddresses: env.ALLOW_PRIVATE_ADDRESSES, ownServers: ownServersFrom(env) },
     transport: env.TRANSPORT,
     drainTimeoutS: env.DRAIN_TIMEOUT_S,
     shutdownDelayS: env.SHUTDOWN_DELAY_S,
@@ -133,4 +145,16 @@ function configFrom(env: GatewayEnvironment, { isMetricsPortGiven }: { isMetrics
     liveKitUrl: env.LIVEKIT_URL,
     internalSecret: env.INTERNAL_SECRET ?? "",
   };
+}
+
+function ownServersFrom(env: GatewayEnvironment): NonNullable<StageWorld["ownServers"]> {
+  const server = (url: string | undefined, more: Record<string, string | undefined>) =>
+    url === undefined ? undefined : { url, ...Object.fromEntries(Object.entries(more).filter(([, value]) => value)) };
+  const stt = server(env.STT_LOCAL_URL, { key: env.STT_LOCAL_KEY, model: env.STT_LOCAL_MODEL });
+  const tts = server(env.TTS_LOCAL_URL, {
+    key: env.TTS_LOCAL_KEY,
+    model: env.TTS_LOCAL_MODEL,
+    voice: env.TTS_LOCAL_VOICE,
+  });
+  return { ...(stt && { stt }), ...(tts && { tts }) };
 }

@@ -13,8 +13,8 @@ const sameSignalMs = 500;
 async function main(config: GatewayConfig): Promise<void> {
   const logger = pino({ name: "gateway" });
   const bus = await openBus({ redisUrl: config.redisUrl });
-  const { mediaThreads: threads, vad = "energy", allowPrivateAddresses = false } = config;
-  const media = await startWorkerPool({ threads, vad, allowPrivateAddresses, logger });
+  const { mediaThreads: threads, vad = "energy", world = {} } = config;
+  const media = await startWorkerPool({ threads, vad, world, logger });
   const gateway = await startGateway({ config, bus, media, logger });
   const metrics =
     config.metricsPort &&

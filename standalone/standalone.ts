@@ -122,7 +122,7 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
   const media = await startWorkerPool({
     threads: gatewayConfig.mediaThreads,
     vad: gatewayConfig.vad ?? "energy",
-    allowPrivateAddresses: config.allowPrivateAddresses,
+    world: gatewayConfig.world ?? {},
     logger,
   });
   closers.add(() => media.close());

@@ -2,20 +2,21 @@
 import type { ModelStage } from "#contracts/voice_agent.ts";
 import { echo } from "./echo/provider.ts";
 import { flite } from "./flite/provider.ts";
+import { local } from "./local/provider.ts";
 import { openai } from "./openai/provider.ts";
 import type { Provider } from "./provider.ts";
 import { rules } from "./rules/provider.ts";
 import { scripted } from "./scripted/provider.ts";
 
 /** In the order in which documents and error messages name them. */
-export const catalogue: readonly Provider[] = [rules, flite, echo, scripted, openai];
+export const catalogue: readonly Provider[] = [rules, flite, echo, scripted, openai, local];
 
 /** What settings mean that name no provider. */
 export const defaultProviders = { stt: "scripted", llm: "rules", tts: "flite" } as const;
 
-/** Providers of a stage that need no connection. */
+/** Providers of a stage that need no server. */
 export function builtInProviders(stage: ModelStage): Provider[] {
-  return catalogue.filter((provider) => provider[stage] && !provider.secrets);
+  return catalogue.filter((provider) => provider[stage] && !provider.secrets && !provider.ownServer);
 }
 
 /** Names that the settings of a call's stage may have. */

@@ -62,8 +62,10 @@ export interface ProviderAccess {
   secret: string;
   /** The address of the settings or of the connection; the vendor's own unless given. */
   baseUrl?: string;
-  /** Opens the connections: the guarded one. */
+  /** Opens the connections: the guarded one, but to a server of the operator's own. */
   http: GuardedHttp;
+  /** What the operator set for agents that name no model or voice. */
+  defaults?: { model?: string; voice?: string };
 }
 
 /** What a stage is opened with: settings that were checked, and options with every default filled in. */
@@ -116,6 +118,18 @@ interface ProviderName {
   name: string;
   /** How the vendor is reached. A provider without is built in: it needs no vendor. */
   secrets?: VendorKey;
+  /** A server that the operator runs, and the environment names: no agent's settings say where it is. */
+  ownServer?: true;
+}
+
+/** The operator's own servers, by stage. Their addresses are not guarded: no user gives them. */
+export type OwnServers = { readonly [S in ModelStage]?: OwnServer };
+
+export interface OwnServer {
+  url: string;
+  key?: string;
+  model?: string;
+  voice?: string;
 }
 
 /** A vendor's key, and how to find out whether the vendor takes it. */

@@ -3,7 +3,7 @@ import { after, describe, it } from "node:test";
 import { type ModelSettings, modelStages } from "#contracts/voice_agent.ts";
 import { builtInProviders, callProviderNames, defaultProviders } from "./catalogue.ts";
 import { rules } from "./rules/provider.ts";
-import { loadStages, openStage, stagesWithoutConnection } from "./stages.ts";
+import { loadStages, openStage } from "./stages.ts";
 
 const settings = (provider: string, options: Record<string, unknown> = {}): ModelSettings => ({
   provider,
@@ -35,9 +35,27 @@ describe("loaded stages", async () => {
     stages.llm(llm, credential("openai")).close();
     for (const deps of [{ credentials: {} }, credential("bearer")]) {
       assert.throws(() => stages.llm(llm, deps), /expected its connection/);
-      assert.deepEqual(stagesWithoutConnection({ llm, tts: settings("flite") }, deps.credentials), ["llm"]);
+      assert.deepEqual(
+        stages.unreachable({ llm, tts: settings("flite") }, deps.credentials).map(({ path }) => path),
+        ["llm.connection_id"],
+      );
     }
-    assert.deepEqual(stagesWithoutConnection({ llm }, credential("openai").credentials), []);
+    assert.deepEqual(stages.unreachable({ llm }, credential("openai").credentials), []);
+  });
+
+  it("reach a server of the operator's own only where the environment names one", async () => {
+    const stt = settings("local");
+    await stages.load({ stt });
+    assert.deepEqual(
+      stages.unreachable({ stt }).map(({ path }) => path),
+      ["stt.provider"],
+    );
+    assert.throws(() => stages.stt(stt), /expected its connection/);
+    const withServer = await loadStages({ ownServers: { stt: { url: "http://127.0.0.1:9/v1" } } });
+    await withServer.load({ stt });
+    assert.deepEqual(withServer.unreachable({ stt }), []);
+    withServer.stt(stt).close();
+    await withServer.shutDown();
   });
 
   it("refuse options that do not fit, by their path", () => {

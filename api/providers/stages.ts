@@ -10,6 +10,7 @@ import type { GuardedHttp } from "#outbound/guarded_http.ts";
 import { builtInProviders, callProviderNames, providerOf } from "./catalogue.ts";
 import { checkStage } from "./check_settings.ts";
 import type {
+  OwnServers,
   Provider,
   ProviderAccess,
   StageDefinition,
@@ -34,24 +35,48 @@ type OpenStage<Stage> = (settings: ModelSettings, deps?: StageDeps) => Stage;
 export type CallStages = { [S in ModelStage]: OpenStage<StageKinds[S]> } & Required<StageLife> & {
     /** Loads the vendors of a call's stages. Undefined when they are there. */
     load(config: StageSettings): Promise<void> | undefined;
+    /** Stages of a call that have no way to their vendor; empty when the call can begin. */
+    unreachable(config: StageSettings, credentials?: Credentials): UnreachableStage[];
   };
+
+/** A stage whose connection was deleted or is another vendor's, or whose server the operator has not set. */
+export interface UnreachableStage {
+  stage: ModelStage;
+  /** The setting at fault, for example `llm.connection_id`. */
+  path: string;
+  message: string;
+}
 
 /** The settings of a call's stages; `stt` may be missing. */
 export type StageSettings = { readonly [S in ModelStage]?: ModelSettings };
 
+/** What the stages of a process may reach. */
+export interface StageWorld {
+  /** Development only: vendors of connections may have private addresses. */
+  allowPrivateAddresses?: boolean;
+  ownServers?: OwnServers;
+}
+
 type AnyModule<S extends ModelStage> = StageModule<Readonly<Record<string, unknown>>, StageKinds[S]>;
 
-/** Loads the built-in providers: once in each thread that serves calls. Vendors reach public addresses alone, unless told otherwise. */
-export async function loadStages({ allowPrivateAddresses = false } = {}): Promise<CallStages> {
+/** Loads the built-in providers: once in each thread that serves calls. */
+export async function loadStages({
+  allowPrivateAddresses = false,
+  ownServers = {},
+}: StageWorld = {}): Promise<CallStages> {
   const modules = new Map<string, AnyModule<ModelStage>>();
-  let http: GuardedHttp | undefined;
+  let clients: { guarded: GuardedHttp; own: GuardedHttp } | undefined;
   const loadOne = async (stage: ModelStage, provider: Provider) => {
     modules.set(keyOf(stage, provider), await load(stage, provider));
   };
   const loadVendors = async (missing: readonly [ModelStage, Provider][]) => {
     const { createGuardedHttp } = await import("#outbound/guarded_http.ts");
     // Models and voices think longer than an ordinary host: the stages have their own limits.
-    http ??= createGuardedHttp({ allowPrivateAddresses, headersTimeoutMs: 0, bodyTimeoutMs: 0 });
+    const timeouts = { headersTimeoutMs: 0, bodyTimeoutMs: 0 };
+    clients ??= {
+      guarded: createGuardedHttp({ allowPrivateAddresses, ...timeouts }),
+      own: createGuardedHttp({ allowPrivateAddresses: true, ...timeouts }),
+    };
     await Promise.all(missing.map(([stage, provider]) => loadOne(stage, provider)));
   };
   const open = <S extends ModelStage>(stage: S, settings: ModelSettings, deps: StageDeps = {}): StageKinds[S] => {
@@ -60,7 +85,10 @@ export async function loadStages({ allowPrivateAddresses = false } = {}): Promis
     if (!provider) throw new Error(`Cannot use ${stage} provider ${settings.provider}: expected one of ${names}`);
     const module = modules.get(keyOf(stage, provider)) as AnyModule<S> | undefined;
     if (!module) throw new Error(`Cannot use ${stage} provider ${provider.name}: it is not loaded`);
-    const access = provider.secrets && accessFrom(stage, provider, settings, deps.credentials, http);
+    const way = wayTo(stage, provider, settings, ownServers, deps.credentials);
+    if (way === "none") throw new Error(`Cannot open ${stage} provider ${provider.name}: expected its connection`);
+    const http = provider.ownServer ? clients?.own : clients?.guarded;
+    const access = way && http && { ...way, http };
     return module.open(requestFor(stage, provider, settings, deps.waits ?? realWaits, access));
   };
   await Promise.all(
@@ -71,19 +99,41 @@ export async function loadStages({ allowPrivateAddresses = false } = {}): Promis
     llm: (settings, deps) => open("llm", settings, deps),
     tts: (settings, deps) => open("tts", settings, deps),
     load(config) {
-      const missing = modelStages.flatMap((stage): [ModelStage, Provider][] => {
-        const settings = config[stage];
-        const provider = settings && providerOf(stage, settings);
-        return provider && !modules.has(keyOf(stage, provider)) ? [[stage, provider]] : [];
-      });
+      const missing = providersOf(config)
+        .filter(({ stage, provider }) => !modules.has(keyOf(stage, provider)))
+        .map(({ stage, provider }): [ModelStage, Provider] => [stage, provider]);
       return missing.length > 0 ? loadVendors(missing) : undefined;
     },
+    unreachable: (config, credentials) =>
+      providersOf(config)
+        .filter(({ stage, provider, settings }) => wayTo(stage, provider, settings, ownServers, credentials) === "none")
+        .map(({ stage, provider }) => unreachableStage(stage, provider)),
     warmUp: async () => void (await Promise.all([...modules.values()].map((module) => module.warmUp?.()))),
     shutDown: async () => {
       await Promise.all([...modules.values()].map((module) => module.shutDown?.()));
-      await http?.close();
+      await clients?.guarded.close();
+      await clients?.own.close();
     },
   };
+}
+
+function providersOf(config: StageSettings): { stage: ModelStage; provider: Provider; settings: ModelSettings }[] {
+  return modelStages.flatMap((stage) => {
+    const settings = config[stage];
+    const provider = settings && providerOf(stage, settings);
+    return provider ? [{ stage, provider, settings }] : [];
+  });
+}
+
+function unreachableStage(stage: ModelStage, { ownServer, secrets }: Provider): UnreachableStage {
+  const variable = `${stage.toUpperCase()}_LOCAL_URL`;
+  return ownServer
+    ? { stage, path: `${stage}.provider`, message: `Expected ${variable} in the environment: the server is not set` }
+    : {
+        stage,
+        path: `${stage}.connection_id`,
+        message: `Expected a connection of the agent's project with provider ${secrets?.connection}: it is gone`,
+      };
 }
 
 const keyOf = (stage: ModelStage, { name }: Provider) => `${stage}/${name}`;
@@ -99,7 +149,8 @@ export async function openStage<S extends ModelStage>(
   { waits = realWaits, access }: { waits?: WaitDeps; access?: ProviderAccess } = {},
 ): Promise<StageKinds[S]> {
   const module = await load(stage, provider);
-  if (provider.secrets && !access) throw new Error(`Cannot open ${stage} provider ${provider.name}: expected access`);
+  if ((provider.secrets || provider.ownServer) && !access)
+    throw new Error(`Cannot open ${stage} provider ${provider.name}: expected access`);
   return module.open(requestFor(stage, provider, settings, waits, access));
 }
 
@@ -109,36 +160,25 @@ async function load<S extends ModelStage>(stage: S, provider: Provider): Promise
   return (await definition.load()) as AnyModule<S>;
 }
 
-/** @throws Error when the call has no such connection */
-function accessFrom(
+/** How a stage reaches its vendor: undefined for a built-in provider, `none` where the call has no way. */
+function wayTo(
   stage: ModelStage,
-  provider: Provider,
+  { secrets, ownServer }: Provider,
   settings: ModelSettings,
+  ownServers: OwnServers,
   credentials: Credentials = {},
-  http: GuardedHttp | undefined,
-): ProviderAccess {
-  const credential = credentialFor(provider, settings, credentials);
-  if (!credential || !http) throw new Error(`Cannot open ${stage} provider ${provider.name}: expected its connection`);
+): Omit<ProviderAccess, "http"> | "none" | undefined {
+  if (ownServer) {
+    const server = ownServers[stage];
+    if (!server) return "none";
+    const { url: baseUrl, key = "none", model, voice } = server;
+    return { secret: key, baseUrl, defaults: { ...(model && { model }), ...(voice && { voice }) } };
+  }
+  if (!secrets) return undefined;
+  const credential = settings.connection_id === undefined ? undefined : credentials[settings.connection_id];
+  if (credential?.provider !== secrets.connection) return "none";
   const baseUrl = settings.base_url ?? credential.base_url;
-  return { secret: credential.secret, http, ...(baseUrl !== undefined && { baseUrl }) };
-}
-
-function credentialFor(
-  { secrets }: Provider,
-  { connection_id }: Pick<ModelSettings, "connection_id">,
-  credentials: Credentials,
-): Credentials[string] | undefined {
-  const credential = connection_id === undefined ? undefined : credentials[connection_id];
-  return credential?.provider === secrets?.connection ? credential : undefined;
-}
-
-/** Stages of a call whose vendor has no connection here: it was deleted, or is another vendor's. */
-export function stagesWithoutConnection(config: StageSettings, credentials: Credentials = {}): ModelStage[] {
-  return modelStages.filter((stage) => {
-    const settings = config[stage];
-    const provider = settings && providerOf(stage, settings);
-    return provider?.secrets !== undefined && !credentialFor(provider, settings ?? {}, credentials);
-  });
+  return { secret: credential.secret, ...(baseUrl !== undefined && { baseUrl }) };
 }
 
 /** @throws Error naming the first setting that does not fit */
@@ -152,6 +192,6 @@ function requestFor(
   const [problem] = checkStage(stage, provider, settings);
   if (problem) throw new Error(`Cannot use ${stage} provider ${provider.name}: ${problem.path}: ${problem.message}`);
   const options = Value.Default(provider[stage]?.options as TObject, structuredClone(settings.options));
-  // Only a provider with secrets reads `access`, and it is not opened without.
+  // Only a vendor reads `access`, and it is not opened without.
   return { settings, options: options as Record<string, unknown>, waits, access: access as ProviderAccess };
 }

@@ -3,12 +3,12 @@
  * takes what comes from outside: audio, messages, the state of the link, the beat.
  */
 import type { CallFailure } from "#contracts/call_record.ts";
-import type { CallConfig, ModelSettings, ModelStage } from "#contracts/voice_agent.ts";
+import type { CallConfig, ModelSettings } from "#contracts/voice_agent.ts";
 import type { EndReason } from "#contracts/voice_protocol.ts";
 import { voiceLimits } from "#contracts/voice_protocol.ts";
 import { defaultProviders } from "#providers/catalogue.ts";
 import type { LanguageModel, SpeechToText, TextToSpeech } from "#providers/provider.ts";
-import { type StageDeps, stagesWithoutConnection } from "#providers/stages.ts";
+import type { CallStages, StageDeps, UnreachableStage } from "#providers/stages.ts";
 import { Answers } from "../answering/answers.ts";
 import { builtinTools } from "../answering/builtin_tools.ts";
 import { type CodecPair, openCodecPair } from "../audio/codec_pair.ts";
@@ -29,6 +29,7 @@ export interface StageFactories {
   stt(settings: ModelSettings, deps: StageDeps): SpeechToText;
   llm(settings: ModelSettings, deps: StageDeps): LanguageModel;
   tts(settings: ModelSettings, deps: StageDeps): TextToSpeech;
+  unreachable: CallStages["unreachable"];
 }
 
 interface Stages {
@@ -74,21 +75,21 @@ function turnsFor({ advanced }: CallConfig, startedMs: number): TurnState {
 }
 
 /** The same call as an apology: nothing is heard or thought, and where the voice is missing too, the built-in one speaks. */
-function apologyFor(config: CallConfig, unconnected: readonly ModelStage[]): CallConfig {
+function apologyFor(config: CallConfig, unreachable: readonly UnreachableStage[]): CallConfig {
   const { stt: _, ...rest } = config;
   const builtIn = (stage: "llm" | "tts") => ({ provider: defaultProviders[stage], language: "en", options: {} });
   return {
     ...rest,
     llm: builtIn("llm"),
-    tts: unconnected.includes("tts") ? builtIn("tts") : config.tts,
+    tts: unreachable.some(({ stage }) => stage === "tts") ? builtIn("tts") : config.tts,
     welcome_message: "I'm sorry, I can't take your call right now. Please try again later.",
   };
 }
 
 class Session implements MediaSession {
   readonly #config: CallConfig;
-  /** Stages whose connection is not there: the call is an apology, and over. */
-  readonly #unconnected: readonly ModelStage[];
+  /** Stages whose vendor has no connection: the call is an apology, and over. */
+  readonly #unreachable: readonly UnreachableStage[];
   readonly #sink: SessionSink;
   readonly #scheduler: Scheduler;
   readonly #onFault: (cause: unknown) => void;
@@ -108,8 +109,8 @@ class Session implements MediaSession {
   #usageDueMs: number;
 
   constructor(spec: SessionSpec, sink: SessionSink, deps: SessionDeps) {
-    this.#unconnected = stagesWithoutConnection(spec.config, spec.credentials);
-    const config = this.#unconnected.length > 0 ? apologyFor(spec.config, this.#unconnected) : spec.config;
+    this.#unreachable = deps.stages.unreachable(spec.config, spec.credentials);
+    const config = this.#unreachable.length > 0 ? apologyFor(spec.config, this.#unreachable) : spec.config;
     const { advanced } = config;
     this.#config = config;
     this.#sink = sink;
@@ -152,7 +153,7 @@ class Session implements MediaSession {
         callMs,
         onSpeaking: () => this.#floor.dispatch({ type: "agent_speaking" }),
         onDone: (leaves) => {
-          if (this.#unconnected.length > 0) this.end("error", "connection_missing");
+          if (this.#unreachable.length > 0) this.end("error", "connection_missing");
           else this.#floor.dispatch({ type: "agent_done", leaves });
         },
         onFault,
@@ -209,15 +210,8 @@ class Session implements MediaSession {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     this.#floor.open();
-    for (const stage of this.#unconnected) {
-      const message = `The connection of ${stage} is gone or another vendor's: expected one that the agent's project has`;
-      this.#notices.send({
-        type: "error",
-        code: "connection_missing",
-        message,
-        fatal: true,
-        ref: `${stage}.connection_id`,
-      });
+    for (const { path, message } of this.#unreachable) {
+      this.#notices.send({ type: "error", code: "connection_missing", message, fatal: true, ref: path });
     }
     for (const field of this.#config.not_available) {
       this.#notices.warn(

@@ -18,9 +18,9 @@ import {
 
 if (!parentPort) throw new Error("Cannot run media_worker.ts by itself: it is started by worker_pool.ts");
 const port = parentPort;
-const { vad, allowPrivateAddresses } = workerData as ThreadSettings;
+const { vad, world } = workerData as ThreadSettings;
 const scheduler = createScheduler();
-const stages = await loadStages({ allowPrivateAddresses });
+const stages = await loadStages(world);
 const deps: SessionDeps = {
   scheduler,
   stages,

@@ -1,6 +1,7 @@
 /** Records between the thread that owns the sockets and a media thread (`batch.ts`). */
 import type { CallEnd, CallFailure, CallProgress } from "#contracts/call_record.ts";
 import type { EndReason, Usage } from "#contracts/voice_protocol.ts";
+import type { StageWorld } from "#providers/stages.ts";
 import type { VadEngine } from "../hearing/vad/create_vad.ts";
 import type { SessionCommand, SessionMessage, SessionSpec } from "../media_host.ts";
 
@@ -26,8 +27,8 @@ export interface FromThreadObjects {
 /** Given to a media thread when it starts; it answers `"ready"` once everything is loaded, and then only batches. */
 export interface ThreadSettings {
   vad: VadEngine;
-  /** Development only: connections may lead to private addresses. */
-  allowPrivateAddresses: boolean;
+  /** What the stages of calls may reach. */
+  world: StageWorld;
 }
 /** Tells a media thread to end its calls and leave. */
 export const closeThread = "close";

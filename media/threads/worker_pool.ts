@@ -5,6 +5,7 @@
  */
 import type { Worker } from "node:worker_threads";
 import type { Usage } from "#contracts/voice_protocol.ts";
+import type { StageWorld } from "#providers/stages.ts";
 import { startTypescriptWorker } from "#providers/typescript_worker.ts";
 import { opusInstancesMax } from "../audio/opus_codec.ts";
 import type { VadEngine } from "../hearing/vad/create_vad.ts";
@@ -31,8 +32,8 @@ import {
 export interface WorkerPoolOptions {
   threads: number;
   vad?: VadEngine;
-  /** Development only: connections may lead to private addresses. */
-  allowPrivateAddresses?: boolean;
+  /** What the stages of calls may reach; public addresses alone unless given. */
+  world?: StageWorld;
   logger?: { warn(fields: object, message: string): void };
 }
 
@@ -84,7 +85,7 @@ class WorkerPool implements MediaHost {
     const thread: MediaThread = new MediaThread(
       {
         vad: this.#options.vad ?? "energy",
-        allowPrivateAddresses: this.#options.allowPrivateAddresses ?? false,
+        world: this.#options.world ?? {},
       },
       {
         lost: (calls, cause) => this.#replace(thread, calls, cause),

@@ -87,6 +87,7 @@ export class SessionHarness {
       {
         scheduler: this.clock,
         stages: {
+          unreachable: stages.unreachable,
           stt: (settings, deps) => stages.stt(settings, { ...deps, waits: this.clock }),
           llm: (settings, deps) => options.llm ?? stages.llm(settings, { ...deps, waits: this.clock }),
           tts: (settings, deps) => stages.tts(settings, { ...deps, waits: this.clock }),

@@ -35,7 +35,7 @@ class OpeningApi extends FakeApi {
 
 export async function openVendorHouse(): Promise<VendorHouse> {
   const api = await openApiHarness(undefined, { allowPrivateAddresses: true });
-  const media = await startWorkerPool({ threads: 1, allowPrivateAddresses: true });
+  const media = await startWorkerPool({ threads: 1, world: { allowPrivateAddresses: true } });
   const reports = new OpeningApi(api);
   const { gateway, stop } = await startTestGateway({ transport: "ws", api: reports, media, bus: api.bus });
   const call: VendorHouse["call"] = (method, path, body) =>

@@ -3,9 +3,17 @@ import { after, before, describe, it } from "node:test";
 import type { VendorTwin } from "#contracts/vendor_twin.ts";
 import { startTwin } from "#providers/openai/twin.ts";
 import type { CallClient } from "#test/kit/gateway_fixture.ts";
+import { voiceSample } from "#test/kit/session_harness.ts";
 import { openVendorHouse, type VendorHouse } from "#test/kit/vendor_house.ts";
 
 const agents = "/v1/agents/voice/agents";
+
+/** `ms` of voice, and as much silence as ends a turn, at once: detection goes by the audio's own time. */
+function speakTo(caller: CallClient, ms: number): void {
+  const sound = new Int16Array(16 * (ms + 700));
+  for (let at = 0; at < 16 * ms; at += 1) sound[at] = voiceSample(at);
+  for (let at = 0; at < sound.length; at += 320) caller.ws.send(Buffer.from(sound.slice(at, at + 320).buffer));
+}
 
 describe("a call whose agent uses a vendor", () => {
   let house: VendorHouse;
@@ -38,6 +46,22 @@ describe("a call whose agent uses a vendor", () => {
     assert.match((await finalOf(caller, "agent")).text ?? "", /You said: When is breakfast\?/);
     caller.send({ type: "hang_up" });
     assert.equal((await caller.message("call_ended")).reason, "client_hangup");
+  });
+
+  it("hears, thinks and speaks through the vendor", async () => {
+    for (const stage of ["stt", "llm", "tts"] as const) twin.play(stage, "answers");
+    const stage = { provider: "openai", model: "twin-1", connection_id: await house.connect("openai", access) };
+    const caller = await house.dial(await house.agent({ stt: { ...stage, language: "de" }, llm: stage, tts: stage }));
+    speakTo(caller, 700);
+    assert.match((await finalOf(caller, "user")).text ?? "", /^I heard \d+ ms in de\.$/);
+    assert.match((await finalOf(caller, "agent")).text ?? "", /You said: I heard/);
+    await caller.until(() => caller.audio.some((frame) => frame.some((byte) => byte !== 0)));
+    assert.deepEqual(
+      caller.messages.filter(({ type }) => type === "error"),
+      [],
+    );
+    caller.send({ type: "hang_up" });
+    await caller.whenClosed();
   });
 
   it("shows the key to nobody", async () => {

@@ -3,11 +3,10 @@
  * language model: streamed text, tool calls, structured output. Every connection passes the address
  * guard. Wire: https://platform.openai.com/docs/api-reference/chat
  */
-import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError, APIUserAbortError } from "openai";
-import { fetch as undiciFetch } from "undici";
-import { AddressRefusedError } from "#outbound/address_guard.ts";
+import type OpenAI from "openai";
 import type { HistoryItem, LanguageModel, LlmChunk, LlmRequest, VendorStageRequest } from "../provider.ts";
-import { kindOfStatus, ProviderError, type ProviderErrorKind } from "../provider_error.ts";
+import { ProviderError } from "../provider_error.ts";
+import { openClient, readable, wasAborted } from "./client.ts";
 import type { OpenAiLlmOptions } from "./options.ts";
 
 type Message = OpenAI.Chat.ChatCompletionMessageParam;
@@ -16,17 +15,7 @@ type ChunkDelta = OpenAI.Chat.ChatCompletionChunk.Choice.Delta;
 /** The model that `settings.model` names, behind the endpoint of the connection: OpenAI's own unless it has an address. */
 export function open(request: VendorStageRequest<OpenAiLlmOptions>): LanguageModel {
   const { settings, options, access } = request;
-  const client = new OpenAI({
-    apiKey: access.secret,
-    baseURL: access.baseUrl ?? "https://api.openai.com/v1",
-    timeout: options.first_byte_timeout_ms,
-    // The caller decides about another attempt.
-    maxRetries: 0,
-    // The client would print what it cannot read: words of the caller.
-    logLevel: "off",
-    fetch: (url, init) =>
-      undiciFetch(String(url), { ...(init as object), redirect: "error", dispatcher: access.http.dispatcher }) as never,
-  });
+  const client = openClient(access, options.first_byte_timeout_ms);
   const params: ModelParams = {
     model: settings.model ?? "",
     ...(settings.temperature !== undefined && { temperature: settings.temperature }),
@@ -76,8 +65,8 @@ async function* reply(
       }
     }
   } catch (error) {
-    if (signal.aborted || error instanceof APIUserAbortError) return;
-    throw readable(error, params.model);
+    if (wasAborted(error, signal)) return;
+    throw readable("llm", error, params.model);
   }
   for (const call of calls) yield { kind: "tool_call", id: call.id, name: call.name, arguments: argumentsOf(call) };
 }
@@ -130,21 +119,4 @@ function messagesFor({ role, text, call }: HistoryItem): Message[] {
 
 function toolOf({ name, description, parameters }: LlmRequest["tools"][number]): OpenAI.Chat.ChatCompletionTool {
   return { type: "function", function: { name, description, parameters: { ...parameters } } };
-}
-
-/** Nothing of the request, least of all the key, is part of what it says. */
-function readable(error: unknown, model: string): ProviderError {
-  const failed = (message: string, kind: ProviderErrorKind) =>
-    new ProviderError("llm", message, { cause: error, kind });
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof AddressRefusedError) return failed(cause.message, "address_refused");
-  }
-  if (error instanceof ProviderError) return error;
-  if (error instanceof APIConnectionTimeoutError) return failed(`Cannot reach the endpoint of ${model}`, "timeout");
-  if (error instanceof APIConnectionError) return failed(`Cannot reach the endpoint of ${model}`, "network");
-  if (error instanceof APIError && error.status !== undefined) {
-    return failed(`The endpoint of ${model} answered ${error.status}`, kindOfStatus(error.status));
-  }
-  const kind = error instanceof SyntaxError ? "protocol" : "network";
-  return failed(`The endpoint of ${model} broke off its answer`, kind);
 }

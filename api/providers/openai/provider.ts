@@ -1,6 +1,6 @@
 /** `openai`: any endpoint that speaks OpenAI's API (OpenAI, vLLM, Ollama, LiteLLM …). */
 import { defineProvider } from "../provider.ts";
-import { OpenAiLlmOptions } from "./options.ts";
+import { OpenAiLlmOptions, OpenAiSttOptions, OpenAiTtsOptions } from "./options.ts";
 
 export const openai = defineProvider({
   name: "openai",
@@ -9,9 +9,19 @@ export const openai = defineProvider({
     baseUrl: "https://api.openai.com/v1",
     probe: { path: "/models", headers: (secret) => ({ authorization: `Bearer ${secret}` }) },
   },
+  stt: {
+    does: "transcribes each utterance behind any endpoint that speaks OpenAI's API, when it is over",
+    options: OpenAiSttOptions,
+    load: () => import("./stt.ts"),
+  },
   llm: {
     does: "a model behind any endpoint that speaks OpenAI's chat completions",
     options: OpenAiLlmOptions,
     load: () => import("./llm.ts"),
+  },
+  tts: {
+    does: "speech behind any endpoint that speaks OpenAI's API, a request a clause, 24 kHz",
+    options: OpenAiTtsOptions,
+    load: () => import("./tts.ts"),
   },
 });

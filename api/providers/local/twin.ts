@@ -1,0 +1,2 @@
+/** Any server that speaks OpenAI's API: the same twin. */
+export { startTwin } from "../openai/twin.ts";
