@@ -50,6 +50,7 @@ export const GatewayEnvironment = Type.Object({
     Type.String({ pattern: "^(ws|http)s?://[^/\\s]+/?$", description: "ws(s)://host[:port], for the talk page" }),
   ),
   INTERNAL_SECRET: Type.Optional(Type.String({ minLength: 16 })),
+  LOG_LEVEL: Type.String({ pattern: "^(debug|info|warn|error|silent)$", default: "info" }),
 });
 type GatewayEnvironment = Static<typeof GatewayEnvironment>;
 
@@ -84,6 +85,8 @@ export interface GatewayConfig {
   /** Where the talk page may find a LiveKit server. The agent's seat learns its address with each room. */
   liveKitUrl?: string | undefined;
   internalSecret: string;
+  /** Of the process of its own. Unset (tests): info. */
+  logLevel?: string;
 }
 
 export class ConfigError extends Error {
@@ -144,6 +147,7 @@ function configFrom(env: GatewayEnvironment, { isMetricsPortGiven }: { isMetrics
     trustedProxies: parseTrustedProxies(env.TRUSTED_PROXIES ?? ""),
     liveKitUrl: env.LIVEKIT_URL,
     internalSecret: env.INTERNAL_SECRET ?? "",
+    logLevel: env.LOG_LEVEL,
   };
 }
 

@@ -11,7 +11,7 @@ import { startGateway } from "./gateway.ts";
 const sameSignalMs = 500;
 
 async function main(config: GatewayConfig): Promise<void> {
-  const logger = pino({ name: "gateway" });
+  const logger = pino({ name: "gateway", level: config.logLevel ?? "info" });
   const bus = await openBus({ redisUrl: config.redisUrl });
   const { mediaThreads: threads, vad = "energy", world = {} } = config;
   const media = await startWorkerPool({ threads, vad, world, logger });
