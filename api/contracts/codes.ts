@@ -55,7 +55,7 @@ export type RunErrorCode = keyof typeof runErrorCodes;
 export const callWarningCodes = {
   events_lost: final("More messages were missed than are held for a resumed connection."),
   input_overrun: again("Audio came faster than it is heard, and the oldest was dropped."),
-  max_tool_steps: final("The model called tools for more steps than `max_tool_steps`; it answers with what it has."),
+  max_tool_steps: final("The model called tools in `max_tool_steps` steps of a turn; it answers with what it has."),
   no_input_audio: again("No audio is coming in: send silence while the caller is silent."),
   not_available: final("Something was configured or asked for that is not available in this call."),
   queue_full: again("Too many messages wait to be answered, and the newest was refused."),

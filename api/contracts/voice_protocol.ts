@@ -173,6 +173,11 @@ const serverMessages = {
     phase: oneOf(["started", "progress", "completed", "failed", "timeout", "cancelled"]),
     duration_ms: optional(ms()),
     error: optional(Type.String()),
+    /** Of a tool that goes on by itself. */
+    task_id: optional(id()),
+    /** Of `progress`. */
+    text: optional(Type.String()),
+    percent: optional(Type.Number({ minimum: 0, maximum: 100 })),
   },
   transfer: {
     destination: Type.Object({ label: Type.String(), phone_number: Type.String() }),

@@ -27,11 +27,13 @@ export interface LlmRequest {
   history: readonly HistoryItem[];
   /** 0, 1, 2 …: the n-th user turn of the call. Tool steps of a turn keep its index. */
   turnIndex: number;
-  /** How the turn reached the agent. */
-  inputKind: "speech" | "text" | "dtmf";
+  /** How the turn reached the agent; `task`: a tool that went on by itself has ended, and nobody has asked. */
+  inputKind: "speech" | "text" | "dtmf" | "task";
   /** True where the caller spoke and no recognizer is configured. */
   unrecognized: boolean;
   tools: readonly ToolSpec[];
+  /** `none`: the model is to answer without calling any; it may unless given. */
+  toolChoice?: "auto" | "none";
   /** JSON Schema that the reply's text must fit, where the model can be held to one. */
   outputSchema?: Readonly<Record<string, unknown>>;
 }
@@ -47,7 +49,8 @@ export type LlmChunk =
   | { kind: "text"; text: string }
   /** Audio to be spoken as it is: `echo`. */
   | { kind: "audio"; audio: Pcm; text: string }
-  | { kind: "tool_call"; id: string; name: string; arguments: Record<string, unknown> }
+  /** `problem`: the model's arguments could not be read, and are empty here; it is told so as the tool's error. */
+  | { kind: "tool_call"; id: string; name: string; arguments: Record<string, unknown>; problem?: string }
   | { kind: "usage"; prompt: number; completion: number; cached: number };
 
 export interface LanguageModel {

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { LanguageModel, LlmChunk, LlmRequest, TextToSpeech } from "#providers/provider.ts";
 import { VirtualClock } from "#test/kit/virtual_clock.ts";
+import type { ToolDesk } from "../tools/call_tools.ts";
+import type { ToolResult } from "../tools/tool.ts";
 import { Answer, type AnswerEvent, type AnswerGate } from "./answer.ts";
-import type { ToolDesk, ToolResult } from "./tool_desk.ts";
+import { Fillers } from "./fillers.ts";
 
-const openGate: AnswerGate = { isSpoken: true, mayGoOn: async () => {}, mayPush: async () => {} };
+const openGate: AnswerGate = { isSpoken: true, mayGoOn: async () => {}, mayPush: async () => {}, isQuiet: () => true };
 const call = (id: string, name = "look_up"): LlmChunk => ({ kind: "tool_call", id, name, arguments: {} });
 const usage: LlmChunk = { kind: "usage", prompt: 1, completion: 1, cached: 0 };
 const fine: ToolResult = { text: "sunny", isError: false };
@@ -37,7 +39,7 @@ function voice(failing: readonly string[] = []): TextToSpeech {
 }
 
 function desk(run: ToolDesk["run"]): ToolDesk {
-  return { specs: [{ name: "look_up", description: "", parameters: {} }], sourceOf: () => "builtin", run };
+  return { specs: [{ name: "look_up", description: "", parameters: {} }], run };
 }
 
 function answerOf(says: string | LanguageModel, { tools = desk(async () => fine), tts = voice(), stepsMax = 3 } = {}) {
@@ -51,7 +53,7 @@ function answerOf(says: string | LanguageModel, { tools = desk(async () => fine)
     says: typeof says === "string" ? says : { request, history, toolStepsMax: stepsMax },
     index: 0,
   };
-  const answer = new Answer(plan, { llm, tts, tools, scheduler: clock });
+  const answer = new Answer(plan, { llm, tts, tools, fillers: new Fillers("en"), scheduler: clock });
   const events: AnswerEvent[] = [];
   const done = (async () => {
     for await (const event of answer.events(openGate)) events.push(event);
@@ -78,18 +80,26 @@ describe("an answer", () => {
     );
   });
 
-  it("waits for a tool without holding up what is being said, and hands its result to the model", async () => {
+  it("waits for a tool without holding up what is being said, fills the silence, and hands its result to the model", async () => {
     let finish: (result: ToolResult) => void = () => {};
     const llm = model([text("One moment. "), call("c1")], [text("It is sunny."), usage]);
     const slow = desk(() => new Promise((resolve) => (finish = resolve)));
     const { done, types, events, clock } = answerOf(llm, { tools: slow });
-    await clock.advance(2500);
-    assert.deepEqual(types().sort(), ["audio", "clause", "clause_done", "text", "tool_call"]);
+    await clock.advance(1000);
+    assert.deepEqual(types().sort(), ["audio", "clause", "clause_done", "text", "tools"]);
+    await clock.advance(1500);
+    assert.deepEqual(
+      events.flatMap((event) => (event.type === "text" && event.isFiller ? [event.text.trim()] : [])),
+      ["One moment, please."],
+    );
     assert.equal(llm.asked.length, 1);
     finish(fine);
     await done;
-    const result = events.find((event) => event.type === "tool_result");
-    assert.ok(result?.type === "tool_result" && result.durationMs >= 2500);
+    assert.deepEqual(
+      events.flatMap((event) => (event.type === "tools" ? [event.running] : [])),
+      [true, false],
+    );
+    assert.deepEqual(llm.asked[1]?.history.at(-2), { role: "agent", text: "One moment." });
     assert.deepEqual(llm.asked[1]?.history.at(-1), {
       role: "tool",
       text: "sunny",
@@ -117,7 +127,7 @@ describe("an answer", () => {
     await done;
     await clock.advance(100);
     assert.equal(aborted, true);
-    assert.deepEqual(types(), ["tool_call"]);
+    assert.deepEqual(types(), ["tools"]);
     assert.equal(llm.asked.length, 1);
   });
 
@@ -133,11 +143,36 @@ describe("an answer", () => {
     assert.equal(llm.asked.length, 1);
   });
 
-  it("gives up after the steps that it may take", async () => {
-    const llm = model([call("c1")], [call("c2")], [call("c3")]);
-    const { done, types } = answerOf(llm, { stepsMax: 1 });
+  it("asks once more without tools after the steps that it may take, so that something is said", async () => {
+    const llm = model([call("c1")], [text("That is all."), call("c2")], [call("c3")]);
+    const { done, events } = answerOf(llm, { stepsMax: 1 });
     await done;
-    assert.deepEqual(types(), ["tool_call", "tool_result", "too_many_steps"]);
+    assert.deepEqual(
+      llm.asked.map(({ toolChoice }) => toolChoice),
+      ["auto", "none"],
+    );
+    assert.ok(events.some((event) => event.type === "text" && event.text === "That is all."));
+    assert.ok(events.some((event) => event.type === "too_many_steps"));
+  });
+
+  it("runs the tools of a step side by side and answers them in their order", async () => {
+    let running = 0;
+    let most = 0;
+    const both = desk(async (asked) => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      running -= 1;
+      return { text: asked.id, isError: false };
+    });
+    const llm = model([call("c1"), call("c2")], [text("Both.")]);
+    const { done } = answerOf(llm, { tools: both });
+    await done;
+    assert.equal(most, 2);
+    assert.deepEqual(
+      llm.asked[1]?.history.slice(-2).map(({ text: result }) => result),
+      ["c1", "c2"],
+    );
   });
 
   it("names the stage that failed, and never throws", async () => {

@@ -10,24 +10,28 @@ import { createClauseSplitter } from "#providers/clauses.ts";
 import type { HistoryItem, LanguageModel, LlmChunk, LlmRequest, Pcm, TextToSpeech } from "#providers/provider.ts";
 import type { Moment, TurnTiming } from "../session/turn_timing.ts";
 import type { Scheduler } from "../threads/scheduler.ts";
+import type { ToolDesk } from "../tools/call_tools.ts";
+import { rememberedCall, type ToolCall, type ToolResult } from "../tools/tool.ts";
 import { type Clause, ClauseQueue } from "./clause_queue.ts";
 import { EventStream } from "./event_stream.ts";
+import type { Fillers } from "./fillers.ts";
 import { llmTimeoutMs, pull, ttsTimeoutMs, underOwnSignal } from "./stage_limits.ts";
-import { rememberedCall, type ToolCall, type ToolDesk, type ToolResult, type ToolSource } from "./tool_desk.ts";
 
 /** Clauses that may fail to be spoken in a row before speech is taken to be away for this answer. */
 const failedClausesMax = 2;
 
 export type AnswerEvent =
-  /** The text grew by a clause, which is not heard yet. */
-  | { type: "text"; text: string }
+  /** The text grew by a clause, which is not heard yet. A filler is no part of what the model says. */
+  | { type: "text"; text: string; isFiller?: true }
   /** A clause is about to be spoken: its audio follows, then `clause_done`. */
   | { type: "clause"; text: string }
   | { type: "audio"; pcm: Pcm }
   /** The clause is over. `failed`: speech gave it up, and nobody knows which of its words were in what was spoken. */
   | { type: "clause_done"; failed: boolean }
-  | { type: "tool_call"; call: ToolCall; source: ToolSource }
-  | { type: "tool_result"; call: ToolCall; source: ToolSource; result: ToolResult; durationMs: number }
+  /** Its tools run: nothing more is said before they have ended, but a filler. */
+  | { type: "tools"; running: boolean }
+  /** The agent hangs up when it has been heard. */
+  | { type: "leaves" }
   | { type: "too_many_steps"; stepsMax: number }
   | Usage
   | { type: "failed"; stage: ModelStage; cause: unknown };
@@ -47,11 +51,13 @@ export interface AnswerGate {
   mayGoOn(): Promise<void>;
   /** The same, and waits for room in the playout. */
   mayPush(): Promise<void>;
+  /** Nobody hears the agent at this moment. */
+  isQuiet(): boolean;
 }
 
 /** What is asked of the model. */
 export interface Reply {
-  request: Omit<LlmRequest, "history" | "tools">;
+  request: Omit<LlmRequest, "history" | "tools" | "toolChoice">;
   /** Oldest first. Tool results are appended to it. */
   history: HistoryItem[];
   toolStepsMax: number;
@@ -72,6 +78,7 @@ export interface AnswerDeps {
   llm: LanguageModel;
   tts: TextToSpeech;
   tools: ToolDesk;
+  fillers: Fillers;
   scheduler: Scheduler;
 }
 
@@ -141,38 +148,45 @@ export class Answer {
     for (const clause of [...splitter.push(says), ...splitter.flush()]) await this.#putClause({ text: clause });
   }
 
-  /** Asks the model, step by step while it calls tools. */
+  /** Asks the model, step by step while it calls tools. After the last step it may call none. */
   async #generate(reply: Reply, gate: AnswerGate, signal: AbortSignal): Promise<void> {
     for (let step = 0; ; step += 1) {
-      const calls = await this.#readStep(reply, gate, signal);
-      if (calls.length === 0 || this.isStopped) return;
-      if (step >= reply.toolStepsMax) {
-        this.#put({ type: "too_many_steps", stepsMax: reply.toolStepsMax });
-        return;
-      }
-      for (const call of calls) {
-        const result = await this.#runTool(call, signal);
-        if (result.farewell) await this.#putClause({ text: result.farewell });
-        if (result.leaves || this.isStopped) return;
-        reply.history.push(rememberedCall(call, result));
-      }
+      const isLast = step === reply.toolStepsMax;
+      const { said, calls } = await this.#readStep(reply, isLast ? "none" : "auto", gate, signal);
+      if (this.isStopped) return;
+      if (isLast) this.#put({ type: "too_many_steps", stepsMax: reply.toolStepsMax });
+      if (isLast || calls.length === 0) return;
+      const results = await this.#runTools(calls, gate, signal);
+      const leaving = results.find(({ leaves }) => leaves);
+      if (leaving?.farewell) await this.#putClause({ text: leaving.farewell });
+      if (leaving) this.#put({ type: "leaves" });
+      if (leaving || this.isStopped) return;
+      if (said.trim()) reply.history.push({ role: "agent", text: said.trim() });
+      reply.history.push(...results.map((result, at) => rememberedCall(calls[at] as ToolCall, result)));
     }
   }
 
-  /** One reply of the model, its clauses handed on. @returns the tools that it calls */
-  async #readStep({ request, history }: Reply, gate: AnswerGate, signal: AbortSignal): Promise<ToolCall[]> {
+  /** One reply of the model, its clauses handed on. @returns its text, and the tools that it calls */
+  async #readStep(
+    { request, history }: Reply,
+    toolChoice: "auto" | "none",
+    gate: AnswerGate,
+    signal: AbortSignal,
+  ): Promise<{ said: string; calls: ToolCall[] }> {
     const { llm, tools, scheduler } = this.#deps;
     const calls: ToolCall[] = [];
+    let said = "";
     const splitter = createClauseSplitter();
     this.#note("llm_asked");
-    const stream = llm.reply({ ...request, tools: tools.specs, history: [...history] }, signal);
-    for await (const chunk of pull(stream, llmTimeoutMs, signal, scheduler)) {
+    const asked = { ...request, tools: tools.specs, toolChoice, history: [...history] };
+    for await (const chunk of pull(llm.reply(asked, signal), llmTimeoutMs, signal, scheduler)) {
       await gate.mayGoOn();
-      if (this.isStopped) return [];
+      if (this.isStopped) return { said, calls: [] };
       if (chunk.kind === "tool_call") calls.push(chunk);
       else if (chunk.kind === "usage") this.#put({ ...usageOf(chunk), type: "usage" });
       else {
         this.#note("llm_first");
+        said += chunk.text;
         for (const text of chunk.kind === "text" ? splitter.push(chunk.text) : splitter.flush()) {
           await this.#putClause({ text });
         }
@@ -181,25 +195,29 @@ export class Answer {
     }
     await gate.mayGoOn();
     for (const text of this.isStopped ? [] : splitter.flush()) await this.#putClause({ text });
-    return calls;
+    return { said, calls };
   }
 
-  async #runTool(call: ToolCall, signal: AbortSignal): Promise<ToolResult> {
-    const { tools, scheduler } = this.#deps;
+  /** Runs the calls of one step side by side, and lets the caller know that something goes on. */
+  async #runTools(calls: readonly ToolCall[], gate: AnswerGate, signal: AbortSignal): Promise<ToolResult[]> {
+    const { tools, scheduler, fillers } = this.#deps;
     const { timing } = this.plan;
     const startedMs = scheduler.nowMs();
-    const source = tools.sourceOf(call.name);
-    this.#put({ type: "tool_call", call, source });
-    const result = await tools.run(call, signal);
-    const durationMs = scheduler.nowMs() - startedMs;
-    if (timing) timing.toolMs = (timing.toolMs ?? 0) + durationMs;
-    this.#put({ type: "tool_result", call, source, result, durationMs });
-    return result;
+    this.#put({ type: "tools", running: true });
+    const fillSilence = () => this.#putClause({ text: fillers.sayFor(calls), isFiller: true });
+    const stopFilling = fillers.whileQuiet(scheduler, () => gate.isQuiet(), fillSilence);
+    try {
+      return await Promise.all(calls.map((call) => tools.run(call, signal)));
+    } finally {
+      stopFilling();
+      if (timing) timing.toolMs = (timing.toolMs ?? 0) + scheduler.nowMs() - startedMs;
+      this.#put({ type: "tools", running: false });
+    }
   }
 
-  async #putClause(clause: { text: string; audio?: Pcm }): Promise<void> {
+  async #putClause(clause: Clause): Promise<void> {
     this.#note("clause_first");
-    this.#put({ type: "text", text: clause.text });
+    this.#put({ type: "text", text: clause.text, ...(clause.isFiller && { isFiller: true }) });
     await this.#clauses.put(clause);
   }
 

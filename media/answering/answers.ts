@@ -2,7 +2,8 @@
 import type { CallConfig } from "#contracts/voice_agent.ts";
 import type { CallLog } from "../session/call_log.ts";
 import { type CallerTurns, turnId } from "../session/caller_turns.ts";
-import type { Job } from "../session/turns.ts";
+import type { TurnTiming } from "../session/turn_timing.ts";
+import type { Job, TurnInput } from "../session/turns.ts";
 import { Answer, type AnswerDeps } from "./answer.ts";
 
 export class Answers {
@@ -23,7 +24,7 @@ export class Answers {
   /** The model's answer to a turn of the caller. */
   toTurn({ turn, input }: Extract<Job, { is: "reply" }>): Answer {
     const isSpoken = input.kind === "speech";
-    const timing = isSpoken ? this.#callerTurns.takeSpoken(turn) : this.#callerTurns.takeTyped(turn, input.text);
+    const timing = this.#takeInput(turn, input);
     const request = {
       instructions: this.#config.instructions,
       turnIndex: this.#replies,
@@ -33,7 +34,16 @@ export class Answers {
     this.#replies += 1;
     const history = this.#log.historyForRequest();
     const says = { request, history, toolStepsMax: this.#config.advanced.max_tool_steps };
-    return new Answer({ turnId: turnId(turn), source: "model", timing, says, index: this.#nextIndex() }, this.#deps);
+    return new Answer(
+      { turnId: turnId(turn), source: "model", ...(timing && { timing }), says, index: this.#nextIndex() },
+      this.#deps,
+    );
+  }
+
+  /** A task's turn has no words of the caller. */
+  #takeInput(turn: number, input: TurnInput): TurnTiming | undefined {
+    if (input.kind === "task") return undefined;
+    return input.kind === "speech" ? this.#callerTurns.takeSpoken(turn) : this.#callerTurns.takeTyped(turn, input.text);
   }
 
   /** A given text, said in the newest turn. */

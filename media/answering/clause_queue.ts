@@ -5,6 +5,8 @@ import type { Pcm } from "#providers/provider.ts";
 export interface Clause {
   text: string;
   audio?: Pcm;
+  /** Said so that a wait is not silent. */
+  isFiller?: true;
 }
 
 export const clausesMax = 16;

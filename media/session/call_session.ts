@@ -10,19 +10,23 @@ import { defaultProviders } from "#providers/catalogue.ts";
 import type { LanguageModel, SpeechToText, TextToSpeech } from "#providers/provider.ts";
 import type { CallStages, StageDeps, UnreachableStage } from "#providers/stages.ts";
 import { Answers } from "../answering/answers.ts";
-import { builtinTools } from "../answering/builtin_tools.ts";
+import { Fillers } from "../answering/fillers.ts";
 import { type CodecPair, openCodecPair } from "../audio/codec_pair.ts";
 import { CallerAudio } from "../hearing/caller_audio.ts";
 import type { VadEngine } from "../hearing/vad/create_vad.ts";
 import type { MediaSession, SessionCommand, SessionSink, SessionSpec } from "../media_host.ts";
 import { AgentSpeech } from "../speaking/agent_speech.ts";
 import type { Scheduler } from "../threads/scheduler.ts";
+import { builtinTools } from "../tools/builtin_tools.ts";
+import { CallTools } from "../tools/call_tools.ts";
+import type { Tool } from "../tools/tool.ts";
+import { ToolReports } from "../tools/tool_reports.ts";
 import { CallLog } from "./call_log.ts";
 import { CallerTurns } from "./caller_turns.ts";
 import { carryOutCommand } from "./client_commands.ts";
 import { Floor } from "./floor.ts";
 import { Notices } from "./notices.ts";
-import { initialTurnState, type TurnState } from "./turns.ts";
+import { initialTurnState, type TurnEvent, type TurnState } from "./turns.ts";
 
 /** Stages by settings: the loaded ones of `#providers/stages.ts`, or a test's own. */
 export interface StageFactories {
@@ -42,6 +46,8 @@ export interface SessionDeps {
   scheduler: Scheduler;
   stages: StageFactories;
   vad: VadEngine;
+  /** A test's own, beside those of the configuration. */
+  tools?: readonly Tool[];
   /** For the log: a provider failed in a way of its own, or the session broke an invariant and ended with `internal_error`. */
   onFault?: (callId: string, cause: unknown) => void;
 }
@@ -98,6 +104,7 @@ class Session implements MediaSession {
   readonly #caller: CallerAudio;
   readonly #callerTurns: CallerTurns;
   readonly #speech: AgentSpeech;
+  readonly #tools: CallTools;
   readonly #floor: Floor;
   readonly #notices: Notices;
   readonly #log: CallLog;
@@ -152,7 +159,9 @@ class Session implements MediaSession {
         nowMs,
         callMs,
         onSpeaking: () => this.#floor.dispatch({ type: "agent_speaking" }),
+        onToolWait: (waiting) => this.#floor.dispatch({ type: "tool_wait", waiting }),
         onDone: (leaves) => {
+          this.#tools.answerHeard();
           if (this.#unreachable.length > 0) this.end("error", "connection_missing");
           else this.#floor.dispatch({ type: "agent_done", leaves });
         },
@@ -171,7 +180,12 @@ class Session implements MediaSession {
       out,
     );
     const { llm, tts } = this.#stages;
-    const answerDeps = { llm, tts, tools: builtinTools(config), scheduler: deps.scheduler };
+    const dispatch = (event: TurnEvent) => this.#floor.dispatch(event);
+    const reports = new ToolReports({ notices: this.#notices, log: this.#log, dispatch, onFault: this.#onFault });
+    this.#tools = new CallTools(deps.scheduler, reports);
+    this.#tools.add([...builtinTools(config), ...(deps.tools ?? [])]);
+    const fillers = new Fillers(config.tts.language);
+    const answerDeps = { llm, tts, tools: this.#tools, fillers, scheduler: deps.scheduler };
     this.#floor = new Floor(turnsFor(config, this.#startedMs), {
       caller: this.#caller,
       callerTurns: this.#callerTurns,
@@ -288,6 +302,7 @@ class Session implements MediaSession {
     const nowMs = this.#scheduler.nowMs();
     this.#speech.hangUp(nowMs);
     this.#floor.close();
+    this.#tools.close();
     this.#notices.close();
     this.#speech.close();
     this.#caller.close();

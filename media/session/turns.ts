@@ -35,7 +35,7 @@ export interface TurnSettings {
 }
 
 /** How a turn reached the agent, with its words where it was not spoken. */
-export type TurnInput = { kind: "speech" } | { kind: "text" | "dtmf"; text: string };
+export type TurnInput = { kind: "speech" } | { kind: "text" | "dtmf"; text: string } | { kind: "task" };
 
 /** What the agent does with the floor. */
 export type Job =
@@ -72,6 +72,10 @@ export interface TurnState {
   /** The idle prompt was given since the caller was last heard. */
   readonly prompted: boolean;
   readonly pausedSinceMs: number | undefined;
+  /** The agent is silent because its tools run. */
+  readonly waitsForTools: boolean;
+  /** Tools that go on by themselves: nobody is idle meanwhile. */
+  readonly tasks: number;
   /** Set when the call ends as soon as the agent has finished. */
   readonly ending: EndReason | undefined;
   /** The agent has said its farewell: it hangs up unless the caller turns out to have gone on. */
@@ -97,6 +101,12 @@ export type TurnEvent =
   | { type: "agent_speaking" }
   /** The job is over: heard to its end, failed, or without a sound. `leaves`: the agent hangs up with it. */
   | { type: "agent_done"; leaves: boolean }
+  /** Nothing is heard because the job's tools run, or that is over. */
+  | { type: "tool_wait"; waiting: boolean }
+  /** So many tools go on by themselves. */
+  | { type: "tasks"; running: number }
+  /** One of them has ended, and the caller is to hear of it. */
+  | { type: "task_over" }
   | { type: "paused" }
   | { type: "resumed" }
   | { type: "tick" };
@@ -146,13 +156,15 @@ export function initialTurnState(settings: TurnSettings, nowMs: number): TurnSta
     quietSinceMs: nowMs,
     prompted: false,
     pausedSinceMs: undefined,
+    waitsForTools: false,
+    tasks: 0,
     ending: undefined,
     leaving: false,
   };
 }
 
 export interface ShownState {
-  state: "initializing" | "listening" | "thinking" | "speaking";
+  state: "initializing" | "listening" | "thinking" | "tool" | "speaking";
   turn: number | undefined;
 }
 
@@ -161,6 +173,9 @@ export function shownState(state: TurnState): ShownState {
   const { agent, recognizing } = state;
   if (agent.is === "thinking" && agent.job.is === "say" && agent.job.source === "welcome")
     return { state: "initializing", turn: undefined };
+  if (state.waitsForTools && (agent.is === "thinking" || agent.is === "speaking")) {
+    return { state: "tool", turn: turnOf(agent.job) };
+  }
   if (agent.is === "speaking") return { state: "speaking", turn: turnOf(agent.job) };
   if (agent.is === "thinking" && agent.job.is === "reply") return { state: "thinking", turn: agent.job.turn };
   if (recognizing.length > 0) return { state: "thinking", turn: recognizing.at(-1) };
@@ -205,7 +220,7 @@ class Step {
   }
 
   begin(job: Job): void {
-    this.set({ agent: { is: "thinking", job }, owed: undefined, leaving: false });
+    this.set({ agent: { is: "thinking", job }, owed: undefined, leaving: false, waitsForTools: false });
     this.add({ do: "begin", job });
   }
 
@@ -278,6 +293,17 @@ function react(step: Step, event: TurnEvent): void {
       return;
     case "agent_done":
       finishJob(step, event.leaves);
+      return;
+    case "tool_wait":
+      step.set({ waitsForTools: event.waiting });
+      return;
+    case "tasks":
+      step.set({ tasks: event.running, quietSinceMs: nowMs });
+      return;
+    case "task_over":
+      // One answer tells of all that have ended by then.
+      if (!state.queue.some(({ job }) => job.is === "reply" && job.input.kind === "task"))
+        takeTyped(step, { kind: "task" }, "later");
       return;
     case "paused":
       if (state.pausedSinceMs === undefined) step.set({ pausedSinceMs: nowMs });
@@ -450,7 +476,7 @@ function tick(step: Step): void {
     step.add({ do: "go_on" });
     return;
   }
-  if (settings.idleTimeoutMs === 0 || !floorIsFree(step.state)) return;
+  if (settings.idleTimeoutMs === 0 || state.tasks > 0 || !floorIsFree(step.state)) return;
   const idleMs = nowMs - state.quietSinceMs;
   if (idleMs >= settings.idleTimeoutMs) {
     leave(step, "idle_timeout");

@@ -16,6 +16,11 @@ export class AgentJob {
   /** The agent hangs up with it. */
   leaves = false;
   held = false;
+  isUsingTools = false;
+  /** The same, and nothing is heard meanwhile. */
+  isWaitingForTools = false;
+  /** Said while tools ran: for the caller, and nothing that the model has said. */
+  readonly fillers: string[] = [];
   /** What a barge-in left unsaid, as long as it may be taken back. */
   rest: Int16Array[] | undefined;
   item: SpokenItem;
@@ -72,9 +77,13 @@ export class AgentJob {
 
   /** Keeps what was heard, in the model's history and in the record. */
   keep(heard: string, interrupted: boolean, callMs: number): void {
-    this.#log.remember({ role: "agent", text: heard });
+    this.#log.remember({ role: "agent", text: this.#withoutFillers(heard) });
     const record = this.item.record(heard, interrupted, callMs);
     if (record) this.#log.item(record);
+  }
+
+  #withoutFillers(heard: string): string {
+    return this.fillers.reduce((text, filler) => text.replace(filler.trim(), ""), heard).trim();
   }
 
   /** Once for each answered turn; the record grows by what was said and by the figures. */

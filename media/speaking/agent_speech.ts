@@ -4,7 +4,6 @@
  */
 import type { AudioFormat } from "#contracts/audio_format.ts";
 import type { Answer, AnswerEvent } from "../answering/answer.ts";
-import { rememberedCall } from "../answering/tool_desk.ts";
 import type { Encoder } from "../audio/encoder.ts";
 import type { SessionSink } from "../media_host.ts";
 import type { CallLog } from "../session/call_log.ts";
@@ -23,6 +22,8 @@ export interface AgentSpeechHost {
   callMs(nowMs: number): number;
   /** The first audio of the job is about to leave. */
   onSpeaking(): void;
+  /** The agent is silent because its tools run, or no longer. */
+  onToolWait(isWaiting: boolean): void;
   /** The job is over: heard to its end or without a sound. */
   onDone(leaves: boolean): void;
   onFault(cause: unknown): void;
@@ -35,7 +36,10 @@ export class AgentSpeech {
   readonly #log: CallLog;
   readonly #output: SpeechOutput;
   #job: AgentJob | undefined;
-  readonly #pace = new AnswerPace(() => this.#output.hasRoom);
+  readonly #pace = new AnswerPace({
+    hasRoom: () => this.#output.hasRoom,
+    isQuiet: () => this.#output.isQuiet(this.#host.nowMs()),
+  });
   #items = 0;
 
   /** `encoder` stays its owner's to close. */
@@ -99,6 +103,7 @@ export class AgentSpeech {
     switch (event.type) {
       case "text":
         job.growText(event.text, this.#callMs());
+        if (event.isFiller) job.fillers.push(event.text);
         return;
       case "clause":
         job.item.clauseBegins(event.text, this.#output.pushedMs);
@@ -114,10 +119,12 @@ export class AgentSpeech {
       case "clause_done":
         job.item.clauseEnds(this.#output.pushedMs, event.failed);
         return;
-      case "tool_result":
-        job.leaves ||= event.result.leaves === true;
-        this.#log.remember(rememberedCall(event.call, event.result));
-        reportEvent(event, this.#notices, this.#log);
+      case "tools":
+        job.isUsingTools = event.running;
+        this.#showTools(job);
+        return;
+      case "leaves":
+        job.leaves = true;
         return;
       default:
         reportEvent(event, this.#notices, this.#log);
@@ -137,6 +144,14 @@ export class AgentSpeech {
     this.pump(this.#host.nowMs());
   }
 
+  /** Its tools are what is waited for, as long as nothing of it is heard. */
+  #showTools(job: AgentJob): void {
+    const isWaiting = job.isUsingTools && !job.held && this.#output.isQuiet(this.#host.nowMs());
+    if (job.isWaitingForTools === isWaiting) return;
+    job.isWaitingForTools = isWaiting;
+    this.#host.onToolWait(isWaiting);
+  }
+
   #callMs(): number {
     return this.#host.callMs(this.#host.nowMs());
   }
@@ -146,6 +161,7 @@ export class AgentSpeech {
     const job = this.#job;
     if (!job || job.held) return;
     this.#output.pump(nowMs);
+    this.#showTools(job);
     if (this.#pace.isWaitedFor && this.#output.hasRoom) this.#pace.wake();
     // What was sent may have ended the job.
     if (this.#job !== job || !job.isGenerated || this.#pace.isPaused) return;

@@ -9,14 +9,14 @@ export interface Played {
 }
 
 export class AnswerPace {
-  readonly #hasRoom: () => boolean;
+  readonly #playout: { hasRoom(): boolean; isQuiet(): boolean };
   #waiting: (() => void)[] = [];
   isTextOnly = false;
   /** The link is lost. */
   isPaused = false;
 
-  constructor(hasRoom: () => boolean) {
-    this.#hasRoom = hasRoom;
+  constructor(playout: { hasRoom(): boolean; isQuiet(): boolean }) {
+    this.#playout = playout;
   }
 
   get isWaitedFor(): boolean {
@@ -30,11 +30,12 @@ export class AnswerPace {
       get isSpoken() {
         return !pace.isTextOnly;
       },
+      isQuiet: () => !isHeldUp() && pace.#playout.isQuiet(),
       async mayGoOn() {
         while (isHeldUp()) await pace.#change();
       },
       async mayPush() {
-        while (isHeldUp() || (!played.answer.isStopped && !pace.#hasRoom())) await pace.#change();
+        while (isHeldUp() || (!played.answer.isStopped && !pace.#playout.hasRoom())) await pace.#change();
       },
     };
   }

@@ -166,7 +166,8 @@ export class Playout {
     const sentMs = this.#ms(utterance.sent);
     const aheadMs = sentMs - (nowMs - utterance.startMs);
     if (aheadMs <= 0) {
-      // The client's buffer ran dry: its clock went on without audio.
+      // The client's buffer ran dry: its clock went on without audio, and what was played did not grow.
+      if (utterance.anchor) utterance.anchor = { playedMs: this.#playedMs(utterance, nowMs), atMs: nowMs };
       utterance.startMs = nowMs - sentMs;
       return true;
     }
@@ -231,6 +232,14 @@ export class Playout {
   isOver(nowMs: number): boolean {
     const utterance = this.#utterance;
     return utterance?.endMarked === true && this.#playedMs(utterance, nowMs) >= this.#ms(utterance.pushed);
+  }
+
+  /** Whether the client has played all that could be sent: nothing is in the air. */
+  isQuiet(nowMs: number): boolean {
+    const utterance = this.#utterance;
+    if (!utterance) return true;
+    if (utterance.pushed - utterance.sent >= this.#frame.length) return false;
+    return this.#playedMs(utterance, nowMs) >= this.#ms(utterance.sent);
   }
 
   /** Ends the utterance that was heard to its end. */

@@ -97,6 +97,11 @@ export class SpeechOutput {
     return !this.#playout.utteranceId || this.#playout.isOver(nowMs);
   }
 
+  /** Whether the client hears nothing at this moment. */
+  isQuiet(nowMs: number): boolean {
+    return this.#playout.isQuiet(nowMs);
+  }
+
   end(): { utteranceId: string; audioMs: number } | undefined {
     return this.#playout.end();
   }

@@ -10,6 +10,7 @@ import { createEncoder, type Encoder } from "#media/audio/encoder.ts";
 import type { VadEngine } from "#media/hearing/vad/create_vad.ts";
 import type { MediaSession, SessionCommand, SessionMessage, SessionMessageType } from "#media/media_host.ts";
 import { createSession } from "#media/session/call_session.ts";
+import type { Tool } from "#media/tools/tool.ts";
 import { defaultProviders } from "#providers/catalogue.ts";
 import type { LanguageModel } from "#providers/language_model.ts";
 import { loadStages } from "#providers/stages.ts";
@@ -30,6 +31,8 @@ export interface HarnessOptions {
   vad?: VadEngine;
   /** In place of the configured one. */
   llm?: LanguageModel;
+  /** Beside those of the configuration. */
+  tools?: readonly Tool[];
   /** The caller's device plays what it gets in real time and echoes marks; default true. */
   echoesMarks?: boolean;
   initialMessages?: readonly { role: "user" | "agent"; text: string }[];
@@ -93,6 +96,7 @@ export class SessionHarness {
           tts: (settings, deps) => stages.tts(settings, { ...deps, waits: this.clock }),
         },
         vad: options.vad ?? "energy",
+        ...(options.tools && { tools: options.tools }),
         onFault: (_callId, cause) => {
           this.fault = cause;
         },

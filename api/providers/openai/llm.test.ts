@@ -103,6 +103,19 @@ describe("an OpenAI-compatible model", () => {
     ]);
   });
 
+  it("hands on a call whose arguments are no JSON object, so that the model can be told", async () => {
+    for (const written of ['{"room":', "[7]"]) {
+      streaming({
+        tool_calls: [{ index: 0, id: "c1", type: "function", function: { name: "book", arguments: written } }],
+      });
+      const tools = [{ name: "book", description: "Books", parameters: { type: "object" } }];
+      const problem = "expected a JSON object as arguments";
+      const call = { kind: "tool_call", id: "c1", name: "book", arguments: {}, problem };
+      assert.deepEqual((await chunksOf({ tools, toolChoice: "none" })).at(-1), call);
+      assert.equal(seen?.body.tool_choice, "none");
+    }
+  });
+
   it("asks for structured output where a schema is set", async () => {
     streaming({ content: "{}" });
     await chunksOf({ outputSchema: { type: "object" } });

@@ -5,7 +5,6 @@
  */
 import type OpenAI from "openai";
 import type { HistoryItem, LanguageModel, LlmChunk, LlmRequest, VendorStageRequest } from "../provider.ts";
-import { ProviderError } from "../provider_error.ts";
 import { openClient, readable, wasAborted } from "./client.ts";
 import type { OpenAiLlmOptions } from "./options.ts";
 
@@ -43,7 +42,10 @@ async function* reply(
         stream: true,
         stream_options: { include_usage: true },
         messages: messagesOf(request),
-        ...(request.tools.length > 0 && { tools: request.tools.map(toolOf) }),
+        ...(request.tools.length > 0 && {
+          tools: request.tools.map(toolOf),
+          tool_choice: request.toolChoice ?? "auto",
+        }),
         ...(request.outputSchema && {
           response_format: {
             type: "json_schema",
@@ -68,7 +70,7 @@ async function* reply(
     if (wasAborted(error, signal)) return;
     throw readable("llm", error, params.model);
   }
-  for (const call of calls) yield { kind: "tool_call", id: call.id, name: call.name, arguments: argumentsOf(call) };
+  for (const call of calls) yield toolCallOf(call);
 }
 
 /** A tool call comes in pieces, told apart by their index. */
@@ -83,15 +85,18 @@ function collectCalls(calls: { id: string; name: string; arguments: string }[], 
   }
 }
 
-function argumentsOf(call: { name: string; arguments: string }): Record<string, unknown> {
+/** A call that cannot be read is a call all the same: the model is told, and may call again. */
+function toolCallOf(call: { id: string; name: string; arguments: string }): LlmChunk {
+  const { id, name } = call;
   try {
     const parsed: unknown = JSON.parse(call.arguments || "{}");
-    if (parsed !== null && typeof parsed === "object" && !Array.isArray(parsed))
-      return parsed as Record<string, unknown>;
+    if (parsed !== null && typeof parsed === "object" && !Array.isArray(parsed)) {
+      return { kind: "tool_call", id, name, arguments: parsed as Record<string, unknown> };
+    }
   } catch {
     // Told below, like every other value that is no object.
   }
-  throw new ProviderError("llm", `Expected an object as arguments of ${call.name}`);
+  return { kind: "tool_call", id, name, arguments: {}, problem: "expected a JSON object as arguments" };
 }
 
 function messagesOf({ instructions, history }: LlmRequest): Message[] {

@@ -1,4 +1,5 @@
 /** Calls an HTTP tool, the shape that voice agents and workflows share: params go where `in` says. */
+import { argumentProblem, parametersOf } from "#contracts/tool_params.ts";
 import type { HttpTool } from "#contracts/workflow.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
 import type { ToolSpec } from "#providers/language_model.ts";
@@ -9,20 +10,10 @@ const timeoutSDefault = 10;
 
 /** The tool as a model sees it. */
 export function toolSpecOf(tool: HttpTool): ToolSpec {
-  const params = tool.params ?? [];
   return {
     name: tool.name,
     description: tool.description ?? "",
-    parameters: {
-      type: "object",
-      properties: Object.fromEntries(
-        params.map(({ name, type, description }) => [
-          name,
-          { type: type ?? "string", ...(description && { description }) },
-        ]),
-      ),
-      required: params.filter(({ required }) => required).map(({ name }) => name),
-    },
+    parameters: parametersOf(tool.params ?? []),
   };
 }
 
@@ -33,8 +24,8 @@ export async function callHttpTool(
   { http, idempotencyKey, signal }: { http: GuardedHttp; idempotencyKey: string; signal: AbortSignal },
 ): Promise<unknown> {
   const params = tool.params ?? [];
-  const missing = params.find(({ name, required }) => required && toolArguments[name] === undefined);
-  if (missing) throw new NodeError("bad_arguments", `Cannot call ${tool.name}: ${missing.name} is required`);
+  const problem = argumentProblem(params, toolArguments);
+  if (problem) throw new NodeError("bad_arguments", `Cannot call ${tool.name}: ${problem}`);
   const given = params.filter(({ name }) => toolArguments[name] !== undefined);
   const sentIn = (place: "path" | "query" | "body" | "header") =>
     given

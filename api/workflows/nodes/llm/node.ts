@@ -117,6 +117,7 @@ async function answerCall(node: NodeContext<LlmConfig>, call: ToolCall): Promise
   try {
     const tool = node.config.tools?.find(({ name }) => name === call.name);
     if (!tool) throw new NodeError("unknown_tool", `There is no tool ${call.name}`);
+    if (call.problem) throw new NodeError("bad_arguments", `Cannot call ${call.name}: ${call.problem}`);
     const idempotencyKey = `${nodeRunId}:${call.id}`;
     const result = await callHttpTool(tool, call.arguments, { http: deps.http, idempotencyKey, signal });
     await completed({ result });

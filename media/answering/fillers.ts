@@ -1,0 +1,51 @@
+/** What is said while tools run and nobody speaks: a caller who hears nothing for long believes that the line is dead. */
+import type { Scheduler } from "../threads/scheduler.ts";
+
+/** By the first part of a language tag. */
+const fillerFor: Readonly<Record<string, string>> = {
+  de: "Einen Moment, bitte.",
+  en: "One moment, please.",
+  es: "Un momento, por favor.",
+  fr: "Un instant, s'il vous plaît.",
+  it: "Un momento, per favore.",
+  nl: "Een moment, alstublieft.",
+  pt: "Um momento, por favor.",
+};
+
+/** Quiet that is filled: the first, the second, and each one after. */
+const quietMs = [1200, 8000, 15_000] as const;
+const lookMs = 100;
+
+export class Fillers {
+  readonly #usual: string;
+  readonly #ofTools: ReadonlyMap<string, string>;
+
+  /** @param ofTools what tools have of their own, by name */
+  constructor(language: string, ofTools: ReadonlyMap<string, string> = new Map()) {
+    this.#usual = fillerFor[language.split("-")[0]?.toLowerCase() ?? ""] ?? (fillerFor.en as string);
+    this.#ofTools = ofTools;
+  }
+
+  sayFor(calls: readonly { name: string }[]): string {
+    const own = calls.map(({ name }) => this.#ofTools.get(name)).find((text) => text !== undefined);
+    return `${own ?? this.#usual} `;
+  }
+
+  /** Calls `fill` each time that it has been quiet for long. @returns what ends it */
+  whileQuiet(scheduler: Scheduler, isQuiet: () => boolean, fill: () => Promise<void>): () => void {
+    let quietSinceMs = scheduler.nowMs();
+    let filled = 0;
+    let stop = scheduler.after(lookMs, look);
+    function look(): void {
+      const nowMs = scheduler.nowMs();
+      if (!isQuiet()) quietSinceMs = nowMs;
+      else if (nowMs - quietSinceMs >= (quietMs[Math.min(filled, quietMs.length - 1)] as number)) {
+        filled += 1;
+        quietSinceMs = nowMs;
+        void fill();
+      }
+      stop = scheduler.after(lookMs, look);
+    }
+    return () => stop();
+  }
+}

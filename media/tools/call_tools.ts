@@ -1,0 +1,291 @@
+/**
+ * The tools of one call, and those that run. Calls of one step run side by side; each has a time-out,
+ * a bound on its result and an end with the call. Equal calls share one run, until the caller has heard
+ * an answer: a model that was interrupted asks again.
+ */
+import { setMaxListeners } from "node:events";
+import type { ToolSpec } from "#providers/provider.ts";
+import type { Scheduler } from "../threads/scheduler.ts";
+import {
+  type AbortReason,
+  boundedText,
+  type Tool,
+  type ToolCall,
+  ToolError,
+  type ToolProgress,
+  type ToolResult,
+  type ToolSource,
+} from "./tool.ts";
+
+/** How a run ended, as `tool_event` names it. */
+export type ToolPhase = "completed" | "failed" | "timeout" | "cancelled";
+
+export interface ToolOutcome {
+  phase: ToolPhase;
+  result: ToolResult;
+  durationMs: number;
+}
+
+/** Who asked for what. `taskId` once it goes on by itself. */
+export interface AskedTool {
+  call: ToolCall;
+  source: ToolSource;
+  taskId?: string;
+}
+
+/** Hears of every call of a tool, in order; `ended` once for each `started`. */
+export interface ToolListener {
+  started(asked: AskedTool): void;
+  progress(asked: AskedTool, update: ToolProgress): void;
+  ended(asked: AskedTool, outcome: ToolOutcome): void;
+  /** The model was answered that it goes on by itself; `ended` follows. */
+  goesOn(asked: AskedTool, result: ToolResult): void;
+  /** How many go on by themselves now. */
+  tasks(running: number): void;
+  /** It failed in a way that is no `ToolError`: for the log. */
+  fault(cause: unknown): void;
+}
+
+/** What an answer needs of the tools. */
+export interface ToolDesk {
+  readonly specs: readonly ToolSpec[];
+  /** Answers the model's call. A failure is a result; it gives up waiting when `signal` is aborted. */
+  run(call: ToolCall, signal: AbortSignal): Promise<ToolResult>;
+}
+
+export interface Task {
+  id: string;
+  name: string;
+  startedMs: number;
+}
+
+interface Run {
+  readonly tool: Tool;
+  readonly abort: AbortController;
+  readonly outcome: Promise<ToolOutcome>;
+  isOver: boolean;
+  task?: Task;
+}
+
+/** More wait for their turn. */
+export const runningMax = 8;
+/** More are refused. */
+export const tasksMax = 8;
+/** Runs whose answers nobody has heard yet. */
+const keptRunsMax = 64;
+
+export class CallTools implements ToolDesk {
+  readonly #tools = new Map<string, Tool>();
+  readonly #runs = new Map<string, Run>();
+  readonly #tasks = new Map<string, Run>();
+  readonly #live = new Set<Run>();
+  readonly #waiting: (() => void)[] = [];
+  readonly #scheduler: Scheduler;
+  readonly #listener: ToolListener;
+  #running = 0;
+  #taskCount = 0;
+  #isClosed = false;
+
+  constructor(scheduler: Scheduler, listener: ToolListener) {
+    this.#scheduler = scheduler;
+    this.#listener = listener;
+  }
+
+  /** Offers more tools, from the next request to the model on. A name that is taken is not replaced. */
+  add(tools: readonly Tool[]): void {
+    for (const tool of tools) if (!this.#tools.has(tool.spec.name)) this.#tools.set(tool.spec.name, tool);
+  }
+
+  get specs(): readonly ToolSpec[] {
+    return [...this.#tools.values()].map(({ spec }) => spec);
+  }
+
+  get tasks(): readonly Task[] {
+    return [...this.#tasks.values()].flatMap(({ task }) => task ?? []);
+  }
+
+  /** @returns false where no such task runs */
+  cancelTask(taskId: string): boolean {
+    const run = this.#tasks.get(taskId);
+    run?.abort.abort("interrupted" satisfies AbortReason);
+    return run !== undefined;
+  }
+
+  async run(call: ToolCall, signal: AbortSignal): Promise<ToolResult> {
+    const tool = this.#tools.get(call.name);
+    if (!tool)
+      return this.#refuse(call, { text: `Tool ${call.name} is not available`, isError: true, isMissing: true });
+    const asked: AskedTool = { call, source: tool.source };
+    const problem = call.problem ?? tool.problemOf?.(call.arguments);
+    if (problem) return this.#refuse(call, { text: `invalid_arguments: ${problem}`, isError: true }, tool.source);
+    const key = `${call.name} ${canonical(call.arguments)}`;
+    const equal = this.#runs.get(key);
+    if (equal) return this.#follow(asked, equal, signal);
+    if (tool.policy.longRunning && this.#tasks.size >= tasksMax) {
+      return this.#refuse(call, { text: `Expected at most ${tasksMax} tasks at a time`, isError: true }, tool.source);
+    }
+    const run = this.#begin(asked, tool);
+    this.#keep(key, run);
+    if (run.task) return startedResult(run.task);
+    return this.#wait(run, signal);
+  }
+
+  /** The caller heard an answer to its end: who asks for the same again, wants it again. */
+  answerHeard(): void {
+    for (const [key, run] of this.#runs) if (run.isOver) this.#runs.delete(key);
+  }
+
+  /** The call is over: everything that runs is aborted. */
+  close(): void {
+    this.#isClosed = true;
+    for (const run of this.#live) run.abort.abort("call_ended" satisfies AbortReason);
+  }
+
+  #refuse(call: ToolCall, result: ToolResult, source: ToolSource = "builtin"): ToolResult {
+    this.#listener.started({ call, source });
+    this.#listener.ended({ call, source }, { phase: "failed", result, durationMs: 0 });
+    return result;
+  }
+
+  /** An equal call was made already: its result is this one's too. */
+  async #follow(asked: AskedTool, run: Run, signal: AbortSignal): Promise<ToolResult> {
+    this.#listener.started(asked);
+    const startedMs = this.#scheduler.nowMs();
+    const result = run.task && !run.isOver ? startedResult(run.task) : await this.#wait(run, signal);
+    const durationMs = this.#scheduler.nowMs() - startedMs;
+    this.#listener.ended(asked, { phase: result.isError ? "failed" : "completed", result, durationMs });
+    return result;
+  }
+
+  #keep(key: string, run: Run): void {
+    this.#runs.set(key, run);
+    const [oldest] = this.#runs.keys();
+    if (this.#runs.size > keptRunsMax && oldest !== undefined) this.#runs.delete(oldest);
+    // What failed may be tried again.
+    void run.outcome.then(({ result }) => {
+      if (result.isError && this.#runs.get(key) === run) this.#runs.delete(key);
+    });
+  }
+
+  #begin(asked: AskedTool, tool: Tool): Run {
+    const abort = new AbortController();
+    const startedMs = this.#scheduler.nowMs();
+    this.#listener.started(asked);
+    const task = tool.policy.longRunning ? this.#newTask(asked.call.name, startedMs) : undefined;
+    const reported = task ? { ...asked, taskId: task.id } : asked;
+    if (task) this.#listener.goesOn(reported, startedResult(task));
+    const outcome = this.#execute(reported, tool, abort).then((ended) => {
+      const durationMs = this.#scheduler.nowMs() - startedMs;
+      run.isOver = true;
+      this.#live.delete(run);
+      if (task) this.#tasks.delete(task.id);
+      this.#listener.ended(reported, { ...ended, durationMs });
+      if (task) this.#listener.tasks(this.#tasks.size);
+      return { ...ended, durationMs };
+    });
+    const run: Run = { tool, abort, outcome, isOver: false, ...(task && { task }) };
+    this.#live.add(run);
+    if (this.#isClosed) abort.abort("call_ended" satisfies AbortReason);
+    if (task) {
+      this.#tasks.set(task.id, run);
+      this.#listener.tasks(this.#tasks.size);
+    }
+    return run;
+  }
+
+  #newTask(name: string, startedMs: number): Task {
+    this.#taskCount += 1;
+    return { id: `task_${this.#taskCount}`, name, startedMs };
+  }
+
+  async #execute(asked: AskedTool, tool: Tool, abort: AbortController): Promise<Omit<ToolOutcome, "durationMs">> {
+    const { signal } = abort;
+    const isTask = asked.taskId !== undefined;
+    if (!isTask) await this.#takePlace();
+    const stopClock = this.#scheduler.after(tool.policy.timeoutMs, () => abort.abort("timeout" satisfies AbortReason));
+    try {
+      const context = {
+        toolCallId: asked.call.id,
+        signal,
+        progress: (update: ToolProgress) => {
+          if (!signal.aborted) this.#listener.progress(asked, update);
+        },
+      };
+      const result = await unlessAborted(tool.run(asked.call.arguments, context), signal);
+      const text = boundedText(result.text);
+      return { phase: result.isError ? "failed" : "completed", result: { ...result, text } };
+    } catch (cause) {
+      if (signal.aborted) return abortedOutcome(signal.reason as AbortReason);
+      if (!(cause instanceof ToolError)) this.#listener.fault(cause);
+      return failedOutcome(cause);
+    } finally {
+      stopClock();
+      if (!isTask) this.#leavePlace();
+    }
+  }
+
+  async #takePlace(): Promise<void> {
+    if (this.#running >= runningMax) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#running += 1;
+  }
+
+  /** Whoever waits longest has the place next. */
+  #leavePlace(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#running -= 1;
+  }
+
+  /** The run's result, or that nobody waits for it any more. */
+  async #wait(run: Run, signal: AbortSignal): Promise<ToolResult> {
+    const { onInterrupt } = run.tool.policy;
+    // Each call of a step listens, and a step may have many.
+    setMaxListeners(0, signal);
+    try {
+      return (await unlessAborted(run.outcome, signal)).result;
+    } catch {
+      if (onInterrupt === "cancel") run.abort.abort("interrupted" satisfies AbortReason);
+      return abortedOutcome("interrupted").result;
+    }
+  }
+}
+
+/** Rejects as soon as `signal` is aborted; what `promise` gives then is left behind. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  promise.catch(() => {});
+  let stop = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    const onAbort = () => reject(new Error("aborted"));
+    signal.addEventListener("abort", onAbort, { once: true });
+    stop = () => signal.removeEventListener("abort", onAbort);
+    if (signal.aborted) onAbort();
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    stop();
+  }
+}
+
+function startedResult({ id }: Task): ToolResult {
+  return { text: JSON.stringify({ status: "started", task_id: id }), isError: false };
+}
+
+function abortedOutcome(reason: AbortReason): Omit<ToolOutcome, "durationMs"> {
+  const error = reason === "timeout" ? "timeout" : "cancelled";
+  return { phase: error, result: { text: JSON.stringify({ error }), isError: true } };
+}
+
+function failedOutcome(cause: unknown): Omit<ToolOutcome, "durationMs"> {
+  const text = cause instanceof ToolError ? boundedText(cause.message) : "The tool failed";
+  return { phase: "failed", result: { text, isError: true } };
+}
+
+/** JSON with the keys of every object in order: equal arguments are equal texts. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, inner) =>
+    inner !== null && typeof inner === "object" && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}

@@ -1,0 +1,75 @@
+/** What the client, the record and the model's memory learn of the tools that a call runs. */
+import type { CallLog } from "../session/call_log.ts";
+import type { Notices } from "../session/notices.ts";
+import type { TurnEvent } from "../session/turns.ts";
+import type { AskedTool, ToolListener, ToolOutcome } from "./call_tools.ts";
+import { rememberedCall, type ToolProgress, type ToolResult } from "./tool.ts";
+
+export interface ToolReportsHost {
+  notices: Notices;
+  log: CallLog;
+  dispatch(event: TurnEvent): void;
+  onFault(cause: unknown): void;
+}
+
+export class ToolReports implements ToolListener {
+  readonly #host: ToolReportsHost;
+
+  constructor(host: ToolReportsHost) {
+    this.#host = host;
+  }
+
+  started(asked: AskedTool): void {
+    const { log, notices } = this.#host;
+    log.count((usage) => {
+      usage.tool_calls += 1;
+    });
+    notices.send({ ...labelsOf(asked), phase: "started" });
+  }
+
+  progress(asked: AskedTool, { text, percent }: ToolProgress): void {
+    this.#host.notices.send({
+      ...labelsOf(asked),
+      phase: "progress",
+      ...(text !== undefined && { text }),
+      ...(percent !== undefined && { percent }),
+    });
+  }
+
+  goesOn({ call }: AskedTool, result: ToolResult): void {
+    this.#host.log.remember(rememberedCall(call, result));
+  }
+
+  ended(asked: AskedTool, { phase, result, durationMs }: ToolOutcome): void {
+    const { notices, log } = this.#host;
+    const ended = { ...labelsOf(asked), phase, duration_ms: Math.round(durationMs) };
+    notices.send(phase === "completed" ? ended : { ...ended, error: result.text });
+    if (result.isMissing) notices.warn("not_available", result.text, asked.call.id);
+    if (asked.taskId === undefined) {
+      log.remember(rememberedCall(asked.call, result));
+      return;
+    }
+    // Nobody waits for it: the model is told what came of it, and speaks when nobody else does.
+    const text = `${asked.taskId} (${asked.call.name}) ${phase}: ${result.text}`;
+    log.remember({ role: "context", text });
+    if (phase !== "cancelled" && !result.listens) this.#host.dispatch({ type: "task_over" });
+  }
+
+  tasks(running: number): void {
+    this.#host.dispatch({ type: "tasks", running });
+  }
+
+  fault(cause: unknown): void {
+    this.#host.onFault(cause);
+  }
+}
+
+function labelsOf({ call, source, taskId }: AskedTool) {
+  return {
+    type: "tool_event",
+    tool_call_id: call.id,
+    name: call.name,
+    source,
+    ...(taskId !== undefined && { task_id: taskId }),
+  } as const;
+}
