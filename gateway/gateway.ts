@@ -27,6 +27,7 @@ import { isCallPath } from "./calls/call_url.ts";
 import { type Clock, systemClock } from "./calls/clock.ts";
 import { createCloseSpool } from "./calls/close_spool.ts";
 import { injectControl } from "./calls/control.ts";
+import { ReservationTakes } from "./calls/reservation_takes.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createDrain } from "./drain.ts";
 import { createFrontDoor, sendError } from "./front_door.ts";
@@ -146,7 +147,8 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
       },
     },
   } satisfies Partial<AdmissionDeps>;
-  const admission = createAdmission({ ...toCalls, nowMs: clock.nowMs, random: Math.random });
+  const takes = new ReservationTakes({ bus, clock, log });
+  const admission = createAdmission({ ...toCalls, takes, nowMs: clock.nowMs, random: Math.random });
   const pool = deps.seatPool ?? createSeatPool({ log });
   const rooms = createRoomSeats({ ...toCalls, clock, pool });
   const { apiUrl, internalSecret } = config;
@@ -208,6 +210,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     stopCapacity();
     const late = new Promise((resolve) => setTimeout(resolve, closeMsMax).unref());
     await Promise.race([admission.settled(), late]);
+    takes.close();
     registry.endAll("drained", { close: "restart" });
     await Promise.race([registry.whenEmpty(), late]);
     await rooms.close();

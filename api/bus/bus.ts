@@ -13,10 +13,13 @@ export interface Bus {
   putReservation(reservation: ReservedCall): Promise<void>;
   /** Looks without taking. `consumed` stays distinguishable for `voiceLimits.tombstoneTtlS`. */
   peekReservation(callId: string): Promise<{ reservation: ReservedCall; consumed: boolean } | undefined>;
-  /** Takes it, atomically: of any number of racing takers one gets `taken`. */
-  takeReservation(callId: string): Promise<TakeResult>;
-  /** Gives a taken reservation back, when the call could not be opened through no fault of the caller. */
-  restoreReservation(callId: string): Promise<void>;
+  /** Takes it, atomically: of any number of racing takers one gets `taken`, and gets it again when it asks again. */
+  takeReservation(callId: string, taker: string): Promise<TakeResult>;
+  /**
+   * Gives back what this taker has taken, when the call could not be opened through no fault of the caller.
+   * What it has not taken stays as it is.
+   */
+  restoreReservation(callId: string, taker: string): Promise<void>;
 
   /** Fire-and-forget fan-out to the live subscribers of `topic`. */
   publish(topic: string, payload: string): Promise<void>;

@@ -53,8 +53,8 @@ function contract(subjectOf: () => Subject) {
   it("tells an unknown reservation from a known one", async () => {
     const { bus } = subjectOf();
     assert.equal(await bus.peekReservation(randomUUID()), undefined);
-    assert.equal(await bus.takeReservation(randomUUID()), "unknown");
-    await bus.restoreReservation(randomUUID());
+    assert.equal(await bus.takeReservation(randomUUID(), "anybody"), "unknown");
+    await bus.restoreReservation(randomUUID(), "anybody");
   });
 
   it("keeps a reservation as it was put, and peeking does not take it", async () => {
@@ -63,7 +63,7 @@ function contract(subjectOf: () => Subject) {
     await subject.bus.putReservation(reservation);
     assert.deepEqual(await subject.other.peekReservation(reservation.call_id), { reservation, consumed: false });
     assert.deepEqual(await subject.bus.peekReservation(reservation.call_id), { reservation, consumed: false });
-    assert.equal(await subject.bus.takeReservation(reservation.call_id), "taken");
+    assert.equal(await subject.bus.takeReservation(reservation.call_id, "one"), "taken");
     assert.deepEqual(await subject.other.peekReservation(reservation.call_id), { reservation, consumed: true });
   });
 
@@ -72,7 +72,7 @@ function contract(subjectOf: () => Subject) {
     const reservation = reservationOf(subject);
     await subject.bus.putReservation(reservation);
     const takers = Array.from({ length: 50 }, (_, i) => (i % 2 ? subject.bus : subject.other));
-    const results = await Promise.all(takers.map((bus) => bus.takeReservation(reservation.call_id)));
+    const results = await Promise.all(takers.map((bus, i) => bus.takeReservation(reservation.call_id, `taker ${i}`)));
     assert.equal(results.filter((result) => result === "taken").length, 1);
     assert.equal(results.filter((result) => result === "consumed").length, 49);
   });
@@ -81,20 +81,36 @@ function contract(subjectOf: () => Subject) {
     const subject = subjectOf();
     const reservation = reservationOf(subject);
     await subject.bus.putReservation(reservation);
-    assert.equal(await subject.bus.takeReservation(reservation.call_id), "taken");
+    assert.equal(await subject.bus.takeReservation(reservation.call_id, "one"), "taken");
     await subject.other.putReservation(reservation);
-    assert.equal(await subject.bus.takeReservation(reservation.call_id), "consumed");
+    assert.equal(await subject.bus.takeReservation(reservation.call_id, "two"), "consumed");
   });
 
   it("gives a restored reservation to exactly one more taker", async () => {
     const subject = subjectOf();
     const reservation = reservationOf(subject);
     await subject.bus.putReservation(reservation);
-    assert.equal(await subject.bus.takeReservation(reservation.call_id), "taken");
-    await subject.bus.restoreReservation(reservation.call_id);
+    assert.equal(await subject.bus.takeReservation(reservation.call_id, "one"), "taken");
+    await subject.bus.restoreReservation(reservation.call_id, "one");
     assert.deepEqual(await subject.bus.peekReservation(reservation.call_id), { reservation, consumed: false });
-    assert.equal(await subject.other.takeReservation(reservation.call_id), "taken");
-    assert.equal(await subject.bus.takeReservation(reservation.call_id), "consumed");
+    assert.equal(await subject.other.takeReservation(reservation.call_id, "one"), "taken");
+    assert.equal(await subject.bus.takeReservation(reservation.call_id, "two"), "consumed");
+  });
+
+  it("tells a taker that asks again what it has, and lets nobody give back what another has taken", async () => {
+    const subject = subjectOf();
+    const { bus, other } = subject;
+    const reservation = reservationOf(subject);
+    const { call_id } = reservation;
+    await bus.putReservation(reservation);
+    assert.equal(await bus.takeReservation(call_id, "first"), "taken");
+    assert.equal(await other.takeReservation(call_id, "first"), "taken");
+    await other.restoreReservation(call_id, "second");
+    assert.equal(await other.takeReservation(call_id, "second"), "consumed");
+    await bus.restoreReservation(call_id, "first");
+    assert.equal(await other.takeReservation(call_id, "second"), "taken");
+    await bus.restoreReservation(call_id, "first");
+    assert.equal(await bus.takeReservation(call_id, "first"), "consumed");
   });
 
   it("answers expired after the time is over, restored or not", async () => {
@@ -103,11 +119,11 @@ function contract(subjectOf: () => Subject) {
     const restored = reservationOf(subject, 500);
     await subject.bus.putReservation(unused);
     await subject.bus.putReservation(restored);
-    assert.equal(await subject.bus.takeReservation(restored.call_id), "taken");
-    await subject.bus.restoreReservation(restored.call_id);
+    assert.equal(await subject.bus.takeReservation(restored.call_id, "one"), "taken");
+    await subject.bus.restoreReservation(restored.call_id, "one");
     await subject.pass(600);
-    assert.equal(await subject.bus.takeReservation(unused.call_id), "expired");
-    assert.equal(await subject.bus.takeReservation(restored.call_id), "expired");
+    assert.equal(await subject.bus.takeReservation(unused.call_id, "two"), "expired");
+    assert.equal(await subject.bus.takeReservation(restored.call_id, "two"), "expired");
     assert.equal((await subject.bus.peekReservation(unused.call_id))?.consumed, false);
   });
 
@@ -115,7 +131,7 @@ function contract(subjectOf: () => Subject) {
     const subject = subjectOf();
     const old = reservationOf(subject, -voiceLimits.reservationTtlS * 1000 - 1);
     await subject.bus.putReservation(old);
-    assert.equal(await subject.bus.takeReservation(old.call_id), "unknown");
+    assert.equal(await subject.bus.takeReservation(old.call_id, "two"), "unknown");
   });
 
   it("fans a payload out to every subscriber of the topic and to no other", async () => {
@@ -202,18 +218,18 @@ describe("the memory bus", () => {
   it("answers consumed for the tombstone's 15 minutes, then unknown", async () => {
     const reservation = reservationOf(subject);
     await bus.putReservation(reservation);
-    await bus.takeReservation(reservation.call_id);
+    await bus.takeReservation(reservation.call_id, "one");
     await pass(voiceLimits.tombstoneTtlS * 1000 - 1);
-    assert.equal(await bus.takeReservation(reservation.call_id), "consumed");
+    assert.equal(await bus.takeReservation(reservation.call_id, "two"), "consumed");
     await pass(1);
-    assert.equal(await bus.takeReservation(reservation.call_id), "unknown");
+    assert.equal(await bus.takeReservation(reservation.call_id, "two"), "unknown");
   });
 
   it("holds no more than what lives: the expired and the used are swept", async () => {
     for (let i = 0; i < 500; i++) {
       const reservation = reservationOf(subject);
       await bus.putReservation(reservation);
-      if (i % 2) await bus.takeReservation(reservation.call_id);
+      if (i % 2) await bus.takeReservation(reservation.call_id, "one");
       await bus.hitRateLimit(`key-${i}`, 1, 1000);
       await bus.reportCapacity(`gateway-${i}`, { slots: 1, inUse: 0, draining: false }, 1000);
     }
@@ -227,7 +243,7 @@ describe("the memory bus", () => {
     const opened = await openBus({});
     const reservation = reservationOf({ ...subject, nowMs: Date.now });
     await opened.putReservation(reservation);
-    assert.equal(await opened.takeReservation(reservation.call_id), "taken");
+    assert.equal(await opened.takeReservation(reservation.call_id, "one"), "taken");
     await opened.close();
   });
 });
@@ -277,7 +293,7 @@ describe("the Redis bus when Redis is away", { skip: redisServer ? false : "no r
     await heard.subscribed;
 
     await server.stop();
-    await assert.rejects(bus.takeReservation(randomUUID()), BusUnavailableError);
+    await assert.rejects(bus.takeReservation(randomUUID(), "anybody"), BusUnavailableError);
     await assert.rejects(bus.ping(), BusUnavailableError);
     assert.deepEqual(bus.link(), { isUp: false, reconnects: 0 });
 
@@ -295,7 +311,7 @@ describe("the Redis bus when Redis is away", { skip: redisServer ? false : "no r
     const server = await startRedis(await freePort());
     const bus = await createRedisBus(server.url);
     server.process.kill("SIGSTOP");
-    await assert.rejects(bus.takeReservation(randomUUID()), BusUnavailableError);
+    await assert.rejects(bus.takeReservation(randomUUID(), "anybody"), BusUnavailableError);
     server.process.kill("SIGCONT");
     await answers(() => bus.ping());
     await bus.close();

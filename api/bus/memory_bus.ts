@@ -16,6 +16,7 @@ interface ReservationEntry {
   reservation: ReservedCall;
   expiresAtMs: number;
   consumed: boolean;
+  taker?: string;
   forgottenAtMs: number;
 }
 
@@ -74,19 +75,20 @@ export function createMemoryBus(options: { nowMs?: () => number } = {}): MemoryB
       return entry && { reservation: structuredClone(entry.reservation), consumed: entry.consumed };
     },
 
-    async takeReservation(callId): Promise<TakeResult> {
+    async takeReservation(callId, taker): Promise<TakeResult> {
       const entry = known(callId);
       if (!entry) return "unknown";
-      if (entry.consumed) return "consumed";
+      if (entry.consumed) return entry.taker === taker ? "taken" : "consumed";
       if (entry.expiresAtMs <= nowMs()) return "expired";
       entry.consumed = true;
+      entry.taker = taker;
       entry.forgottenAtMs = nowMs() + voiceLimits.tombstoneTtlS * 1000;
       return "taken";
     },
 
-    async restoreReservation(callId) {
+    async restoreReservation(callId, taker) {
       const entry = known(callId);
-      if (!entry?.consumed) return;
+      if (!entry?.consumed || entry.taker !== taker) return;
       entry.consumed = false;
       entry.forgottenAtMs = entry.expiresAtMs + voiceLimits.reservationTtlS * 1000;
     },

@@ -85,12 +85,12 @@ export async function createRedisBus(url: string): Promise<Bus> {
       return { reservation: JSON.parse(json) as ReservedCall, consumed: consumed === "1" };
     },
 
-    takeReservation: (callId) =>
-      run("take a reservation", () => client.takeReservation(redisKeys.reservation(callId), tombstoneMs)),
+    takeReservation: (callId, taker) =>
+      run("take a reservation", () => client.takeReservation(redisKeys.reservation(callId), tombstoneMs, taker)),
 
-    async restoreReservation(callId) {
+    async restoreReservation(callId, taker) {
       await run("give a reservation back", () =>
-        client.restoreReservation(redisKeys.reservation(callId), ttlAfterExpiryMs),
+        client.restoreReservation(redisKeys.reservation(callId), ttlAfterExpiryMs, taker),
       );
     },
 

@@ -2,8 +2,9 @@
  * The bus's Redis scripts: each one atomic, on one key, by Redis's own clock, so that any number
  * of processes and machines agree. Keys and replies stand beside each script.
  *
- * A reservation is one hash: `reservation` (JSON), `expires_at_ms`, `consumed` ("0" or "1"). The
- * key outlives `expires_at_ms` a while, so that "expired" and "used" differ from "unknown".
+ * A reservation is one hash: `reservation` (JSON), `expires_at_ms`, `consumed` ("0" or "1") and
+ * once it was taken `taker`. The key outlives `expires_at_ms` a while, so that "expired" and "used" differ
+ * from "unknown".
  */
 import { defineScript } from "redis";
 
@@ -52,20 +53,20 @@ redis.call('HSET', KEYS[1], 'reservation', ARGV[1], 'expires_at_ms', ARGV[2], 'c
 redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', forget_at_ms))
 return 1`),
 
-  /** KEYS reservation; ARGV tombstone_ms -> the take's result */
+  /** KEYS reservation; ARGV tombstone_ms, taker -> the take's result */
   takeReservation: scriptOnKey<"taken" | "consumed" | "expired" | "unknown">(`${readClock}
-local entry = redis.call('HMGET', KEYS[1], 'consumed', 'expires_at_ms')
+local entry = redis.call('HMGET', KEYS[1], 'consumed', 'expires_at_ms', 'taker')
 if not entry[1] then return 'unknown' end
-if entry[1] == '1' then return 'consumed' end
+if entry[1] == '1' then return entry[3] == ARGV[2] and 'taken' or 'consumed' end
 if tonumber(entry[2]) <= now_ms then return 'expired' end
-redis.call('HSET', KEYS[1], 'consumed', '1')
+redis.call('HSET', KEYS[1], 'consumed', '1', 'taker', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return 'taken'`),
 
-  /** KEYS reservation; ARGV ttl_after_ms -> 1 given back | 0 not taken or forgotten */
+  /** KEYS reservation; ARGV ttl_after_ms, taker -> 1 given back | 0 not taken by this taker, or forgotten */
   restoreReservation: scriptOnKey<0 | 1>(`
-local entry = redis.call('HMGET', KEYS[1], 'consumed', 'expires_at_ms')
-if entry[1] ~= '1' then return 0 end
+local entry = redis.call('HMGET', KEYS[1], 'consumed', 'expires_at_ms', 'taker')
+if entry[1] ~= '1' or entry[3] ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], 'consumed', '0')
 redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', tonumber(entry[2]) + tonumber(ARGV[1])))
 return 1`),

@@ -5,7 +5,7 @@
  */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { Sql } from "#store/sql.ts";
-import { within } from "./engine/deadline.ts";
+import { deadlineAfter, within } from "./engine/deadline.ts";
 
 /** What the engine tells as it works. */
 export interface RunMetrics {
@@ -82,7 +82,7 @@ function exportQueue(registry: Registry, sql: Sql): void {
   const figures = () => {
     const nowMs = performance.now();
     if (!read || nowMs - read.atMs > readAgainMs) {
-      read = { atMs: nowMs, figures: within(readMsMax, readQueue(sql)).catch(() => undefined) };
+      read = { atMs: nowMs, figures: within(deadlineAfter(readMsMax), readQueue(sql)).catch(() => undefined) };
     }
     return read.figures;
   };

@@ -3,7 +3,16 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
-import { CallClient, eventually, type Refused, startTestGateway, type TestGateway } from "#test/kit/gateway_fixture.ts";
+import type { Bus } from "#bus/bus.ts";
+import { createMemoryBus } from "#bus/memory_bus.ts";
+import {
+  CallClient,
+  eventually,
+  ManualClock,
+  type Refused,
+  startTestGateway,
+  type TestGateway,
+} from "#test/kit/gateway_fixture.ts";
 import { transports } from "#test/kit/transports.ts";
 
 async function refusalOf(url: string, options?: Parameters<typeof CallClient.connect>[1]): Promise<Refused> {
@@ -111,6 +120,55 @@ for (const { transport, skip } of transports) {
       const client = await CallClient.call(url);
       client.ws.close();
       await eventually(() => test.gateway.slotsInUse() === 0, "the slot is free");
+    });
+
+    it("keeps a reservation for its caller when the bus takes it and does not say so, however long it is away", async () => {
+      const clock = new ManualClock();
+      const memory = createMemoryBus();
+      let isAway = true;
+      let returns = 0;
+      let onAway: () => void = () => undefined;
+      const bus: Bus = {
+        ...memory,
+        async takeReservation(...take) {
+          const taken = await memory.takeReservation(...take);
+          if (isAway) throw new Error("The connection broke before the answer came");
+          return taken;
+        },
+        async restoreReservation(...take) {
+          if (isAway) {
+            onAway();
+            throw new Error("The bus is away");
+          }
+          await memory.restoreReservation(...take);
+          returns += 1;
+        },
+      };
+      const house = await startTestGateway({ transport, bus, clock });
+      try {
+        const { url } = await house.reserve();
+        assert.equal((await refusalOf(url)).status, 503);
+        let tries = 0;
+        onAway = () => {
+          tries += 1;
+        };
+        const goOnUntil = (fact: () => boolean, what: string) =>
+          eventually(() => {
+            clock.advance(500);
+            return fact();
+          }, what);
+        await goOnUntil(() => tries >= 3, "it is tried to give it back");
+        isAway = false;
+        await goOnUntil(() => returns > 0, "the reservation is given back");
+        const client = await CallClient.call(url);
+        clock.advance(10_000);
+        assert.equal((await refusalOf(url)).status, 410);
+        assert.equal(returns, 1);
+        client.ws.close();
+      } finally {
+        await house.stop();
+        await memory.close();
+      }
     });
 
     it("asks the api when the bus has forgotten a reservation", async () => {

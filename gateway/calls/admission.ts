@@ -22,6 +22,7 @@ import type { Call } from "./call.ts";
 import type { CallSlots } from "./call_slots.ts";
 import { isOriginAllowed, lastSeqOf, parseCallPath, subprotocolFor } from "./call_url.ts";
 import { findReservation, preflightState, refusalFor } from "./reservation_lookup.ts";
+import type { ReservationTakes, Take } from "./reservation_takes.ts";
 import { hasSlot, takeSlot } from "./take_slot.ts";
 
 export interface AdmissionDeps extends BeginCallDeps {
@@ -29,6 +30,7 @@ export interface AdmissionDeps extends BeginCallDeps {
   bus: Bus;
   api: CallsApi;
   slots: CallSlots;
+  takes: ReservationTakes;
   metrics: GatewayMetrics;
   isDraining(): boolean;
   nowMs(): number;
@@ -50,7 +52,7 @@ interface Refusal {
 }
 
 export function createAdmission(deps: AdmissionDeps): Admission {
-  const { api, bus, log, metrics, registry, reporter, slots } = deps;
+  const { api, bus, log, metrics, registry, reporter, slots, takes } = deps;
 
   function refuse(upgrade: UpgradeRequest, { code }: Refusal): void {
     if (!upgrade.head.signal.aborted) metrics.refused(code);
@@ -81,16 +83,17 @@ export function createAdmission(deps: AdmissionDeps): Admission {
     if (!hasSlot(deps, deps.nowMs())) return { code: "capacity" };
     let slot = slots.take();
     let call: Call | undefined;
+    const take = takes.newTake(callId);
     try {
-      const untaken = await takeReservation(callId, head.signal);
+      const untaken = await takeReservation(take, head.signal);
       if (untaken) return untaken;
       // Only now, so that nobody loses their call to one who is refused.
       slot ??= takeSlot(deps, deps.nowMs());
       if (!slot) {
-        await bus.restoreReservation(callId);
+        await takes.giveBack(take);
         return { code: "capacity" };
       }
-      const opened = await open(callId, head.signal);
+      const opened = await open(take, head.signal);
       if ("code" in opened) return opened;
       call = beginCall(opened, slot, deps);
       if (!call) return { code: "unavailable" };
@@ -102,18 +105,19 @@ export function createAdmission(deps: AdmissionDeps): Admission {
     }
   }
 
-  async function takeReservation(callId: string, signal: AbortSignal): Promise<Refusal | undefined> {
-    let taken = await bus.takeReservation(callId);
-    if (taken === "unknown" && (await findReservation(bus, api, callId))) taken = await bus.takeReservation(callId);
+  async function takeReservation(take: Take, signal: AbortSignal): Promise<Refusal | undefined> {
+    let taken = await takes.take(take);
+    if (taken === "unknown" && (await findReservation(bus, api, take.callId))) taken = await takes.take(take);
     if (taken === "unknown") return { code: "not_found" };
     if (taken !== "taken") return { code: taken };
     if (!signal.aborted) return undefined;
-    await bus.restoreReservation(callId);
+    await takes.giveBack(take);
     return { code: "unavailable" };
   }
 
   /** Opens the call whose reservation is taken; gives the reservation back where the caller is not at fault. */
-  async function open(callId: string, signal: AbortSignal): Promise<OpenedCall | Refusal> {
+  async function open(take: Take, signal: AbortSignal): Promise<OpenedCall | Refusal> {
+    const { callId } = take;
     try {
       const result = await api.openCall(callId, deps.gatewayId);
       if (result.kind === "refused") return { code: result.code };
@@ -122,7 +126,7 @@ export function createAdmission(deps: AdmissionDeps): Admission {
       reporter.ended(callId, { reason: "client_hangup", duration_ms: 0 });
       return { code: "unavailable" };
     } catch (error) {
-      await bus.restoreReservation(callId);
+      await takes.giveBack(take);
       throw error;
     }
   }

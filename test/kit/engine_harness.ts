@@ -5,6 +5,7 @@
 import { silentLogger } from "#http/logger.ts";
 import { createGuardedHttp } from "#outbound/guarded_http.ts";
 import type { LanguageModel } from "#providers/language_model.ts";
+import type { Deadline } from "#runs/engine/deadline.ts";
 import { type RunEngine, startRunEngine } from "#runs/engine/run_engine.ts";
 import { executeRunTask } from "#runs/run_queue.ts";
 import { sweepRuns } from "#runs/run_sweeper.ts";
@@ -19,7 +20,7 @@ export interface EngineOptions {
   model?: LanguageModel;
   /** Another way to the same database. */
   sql?: Sql;
-  statementMsMax?: number;
+  commitDeadline?: Deadline;
 }
 
 export interface EngineHarness {
@@ -65,7 +66,7 @@ export async function openEngineHarness(): Promise<EngineHarness> {
         now,
         newId: () => crypto.randomUUID(),
         workerId,
-        ...(own.statementMsMax !== undefined && { statementMsMax: own.statementMsMax }),
+        ...(own.commitDeadline && { commitDeadline: own.commitDeadline }),
         nodeDeps: () => nodeDeps(model),
       });
       started.push(engine);

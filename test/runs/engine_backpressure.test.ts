@@ -11,22 +11,32 @@ import { type EngineHarness, openEngineHarness } from "#test/kit/engine_harness.
 const chunk = "x".repeat(1024);
 const chunksEach = 200;
 
-/** Speaks as fast as it is listened to. */
+const chunksFirst = 10;
+/** What a run may have noted and not written, and what a chunk takes of it, at two bytes a character. */
+const unwrittenBytesOfRunMax = 256 * 1024;
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Says a few words, and after `goOn` the others, as fast as it is listened to. */
 function talker() {
-  const spoken = { chunks: 0, atMs: 0 };
+  const spoken = { chunks: 0 };
+  let goOn: () => void = () => undefined;
+  const mayGoOn = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
   const model: LanguageModel = {
     async *reply() {
       for (let n = 0; n < chunksEach; n += 1) {
+        if (n === chunksFirst) await mayGoOn;
         spoken.chunks += 1;
-        spoken.atMs = performance.now();
         yield { kind: "text", text: chunk };
         // As from a socket: one at a time.
-        await new Promise((resolve) => setImmediate(resolve));
+        await turn();
       }
     },
     close() {},
   };
-  return { model, spoken };
+  return { model, spoken, goOn };
 }
 
 const talking = structuredClone(answering);
@@ -65,7 +75,7 @@ describe("a stalled Postgres", () => {
   });
 
   it("holds up what goes on talking, and nothing is lost or doubled once it moves again", async () => {
-    const { model, spoken } = talker();
+    const { model, spoken, goOn } = talker();
     const engine = await house.start({ model, sql });
     const { host } = await house.client.deploy(talking);
     const body = { input: { question: "?" }, background: true };
@@ -75,11 +85,13 @@ describe("a stalled Postgres", () => {
     ].map((answer) => answer.body.data.id as string);
     assert.ok(one && two);
     await house.dispatch(engine);
-    await eventually(async () => spoken.chunks > 20, "both talk");
+    await eventually(async () => spoken.chunks === 4 * chunksFirst, "both nodes of both talk");
 
     link.stall();
     const before = spoken.chunks;
-    await eventually(async () => performance.now() - spoken.atMs > 300, "they wait for room");
+    goOn();
+    await eventually(async () => engine.unwrittenBytes() > 2 * unwrittenBytesOfRunMax, "there is no more room");
+    for (let i = 0; i < 500; i += 1) await turn();
     // 256 KiB a run at two bytes a character, what was under way, and what each says before it looks.
     assert.ok(spoken.chunks - before < 340, `${spoken.chunks - before} KiB more were taken`);
 
@@ -103,25 +115,8 @@ describe("a stalled Postgres", () => {
   });
 
   it("does not keep a run from being canceled by somebody whose Postgres moves", async () => {
-    const { model, spoken } = talker();
+    const { model, goOn } = talker();
     const engine = await house.start({ model, sql });
-    const { host } = await house.client.deploy(talking);
-    const { body } = await house.client.call(host, "POST", "/v1/runs", {
-      body: { input: { question: "?" }, background: true },
-    });
-    await house.dispatch(engine);
-    await eventually(async () => spoken.chunks > 20, "it talks");
-    link.stall();
-    await eventually(async () => performance.now() - spoken.atMs > 300, "it waits for room");
-    const canceled = house.client.call(host, "POST", `/v1/runs/${body.data.id}/cancel`, { body: {} });
-    link.flow();
-    assert.equal((await canceled).body.data.status, "canceled");
-    await eventually(async () => engine.running() === 0, "nothing is left");
-  });
-
-  it("gives up a commit that nobody answers: another worker goes on with the run, and no event is told twice", async () => {
-    const { model } = talker();
-    const engine = await house.start({ model, sql, statementMsMax: 300 });
     const { host } = await house.client.deploy(talking);
     const { body } = await house.client.call(host, "POST", "/v1/runs", {
       body: { input: { question: "?" }, background: true },
@@ -129,14 +124,40 @@ describe("a stalled Postgres", () => {
     await house.dispatch(engine);
     await eventually(async () => (await house.told(body.data.id)).includes("content.delta a"), "it talks");
     link.stall();
+    goOn();
+    await eventually(async () => engine.unwrittenBytes() > unwrittenBytesOfRunMax, "it waits for room");
+    const canceled = house.client.call(host, "POST", `/v1/runs/${body.data.id}/cancel`, { body: {} });
+    link.flow();
+    assert.equal((await canceled).body.data.status, "canceled");
+    await eventually(async () => engine.running() === 0, "nothing is left");
+  });
+
+  it("gives up a commit that nobody answers: another worker goes on with the run, and no event is told twice", async () => {
+    const { model, goOn } = talker();
+    const late = new Set<() => void>();
+    const commitDeadline = (onLate: () => void) => {
+      late.add(onLate);
+      return () => late.delete(onLate);
+    };
+    const engine = await house.start({ model, sql, commitDeadline });
+    const { host } = await house.client.deploy(talking);
+    const { body } = await house.client.call(host, "POST", "/v1/runs", {
+      body: { input: { question: "?" }, background: true },
+    });
+    await house.dispatch(engine);
+    await eventually(async () => (await house.told(body.data.id)).includes("content.delta a"), "it talks");
+    link.stall();
+    goOn();
+    await eventually(async () => engine.unwrittenBytes() > unwrittenBytesOfRunMax, "a commit is not answered");
+    for (const giveUp of late) giveUp();
     await eventually(async () => engine.running() === 0, "it is given up");
     house.api.advance(10_000);
     const other = await house.start({ model });
-    // The transaction that was cut off may hold the run's row until Postgres gives it up.
+    // Where the link broke inside of a transaction, Postgres holds the run until it gives that up too.
     await eventually(async () => {
       await house.sweep();
       return (await house.dispatch(other)) === 1;
-    }, "another worker takes it over");
+    }, "another worker has it");
     await house.client.until(host, body.data.id, "succeeded");
     link.flow();
     const ids = await house.api.sql<{ id: number }[]>`

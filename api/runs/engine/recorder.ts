@@ -17,7 +17,7 @@ import type { NewRunEvent, RunEvent } from "#contracts/run_event.ts";
 import type { Sql } from "#store/sql.ts";
 import type { RunMetrics } from "../run_metrics.ts";
 import type { NodeRunRow, RunOutcome } from "../run_rows.ts";
-import { statementMsMax, within } from "./deadline.ts";
+import { type Deadline, statementDeadline, within } from "./deadline.ts";
 import type { AskedInput } from "./input_answers.ts";
 import {
   commitSteps,
@@ -85,7 +85,7 @@ export interface RecorderDeps {
   bus: Bus;
   workerId: string;
   /** A commit that takes longer has failed: its runs are lost. */
-  statementMsMax?: number | undefined;
+  deadline?: Deadline | undefined;
   now(): Date;
   onError(error: unknown): void;
   /** How long each commit took, and each run that was lost. */
@@ -155,7 +155,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   async function commitBatch(batch: readonly Step<OpenRun>[]): Promise<ReadonlySet<string>> {
     try {
       const written = commitSteps(deps.sql, batch, { workerId: deps.workerId, now: deps.now() });
-      return await within(deps.statementMsMax ?? statementMsMax, written);
+      return await within(deps.deadline ?? statementDeadline, written);
     } catch (error) {
       if (!isRefusal(error) || batch.length === 1) {
         deps.onError(error);

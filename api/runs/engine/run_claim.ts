@@ -9,7 +9,7 @@ import type { WorkflowDefinition } from "#contracts/workflow.ts";
 import type { AnySql, Sql } from "#store/sql.ts";
 import { canceledBy } from "../run_cancel.ts";
 import type { ExecutableRun, NodeRunRow } from "../run_rows.ts";
-import { statementMsMax, within } from "./deadline.ts";
+import { statementDeadline, within } from "./deadline.ts";
 
 export const leaseMs = 9000;
 export const leaseRenewalMs = 3000;
@@ -58,7 +58,7 @@ export function createRunClaims(deps: { sql: Sql; workerId: string; now(): Date 
       const batch = new Map([...wanted].slice(0, claimsMax));
       for (const id of batch.keys()) wanted.delete(id);
       try {
-        const claimed = await within(statementMsMax, claimRuns(deps, [...batch.keys()], definitions));
+        const claimed = await within(statementDeadline, claimRuns(deps, [...batch.keys()], definitions));
         for (const [id, { resolve }] of batch) resolve(claimed.get(id));
       } catch (error) {
         for (const { reject } of batch.values()) reject(error);

@@ -10,7 +10,7 @@ import { canceledBy, cancelMarked } from "../run_cancel.ts";
 import type { RunMetrics } from "../run_metrics.ts";
 import { publishCanceled } from "../run_news.ts";
 import { answeredWhileParking, enqueueRuns, type RunControl, runControlTopic, unparkRuns } from "../run_queue.ts";
-import { statementMsMax, within } from "./deadline.ts";
+import { type Deadline, statementDeadline, within } from "./deadline.ts";
 import { openInputRequests } from "./input_answers.ts";
 import { createRecorder } from "./recorder.ts";
 import { type ClaimedRun, createRunClaims, leaseRenewalMs, renewLeases } from "./run_claim.ts";
@@ -27,8 +27,8 @@ export interface RunEngineDeps {
   now(): Date;
   newId(): string;
   workerId: string;
-  /** Milliseconds after which a commit that nobody answered has failed. */
-  statementMsMax?: number;
+  /** After which a commit that nobody answered has failed. */
+  commitDeadline?: Deadline;
   nodeDeps(claimed: ClaimedRun): NodeDeps;
   metrics?: RunMetrics;
 }
@@ -55,7 +55,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
     sql,
     bus,
     workerId: deps.workerId,
-    statementMsMax: deps.statementMsMax,
+    deadline: deps.commitDeadline,
     now: deps.now,
     onError: onError("events not recorded; the runs are left"),
     metrics: deps.metrics,
@@ -74,7 +74,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
     const writer = recorder.open(claimed.run, () => held.run?.stop("lost"));
     const run = executeRun(claimed, writer, {
       nodeDeps: deps.nodeDeps,
-      inputRequests: (id) => within(statementMsMax, openInputRequests(sql, id)),
+      inputRequests: (id) => within(statementDeadline, openInputRequests(sql, id)),
       now: deps.now,
       newId: deps.newId,
       workerId: deps.workerId,
@@ -122,7 +122,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
     try {
       // What ended in one commit is told of in one turn.
       await new Promise((resolve) => setImmediate(resolve));
-      while (freed.length > 0) await within(statementMsMax, wakeWaiting(sql, freed.splice(0)));
+      while (freed.length > 0) await within(statementDeadline, wakeWaiting(sql, freed.splice(0)));
     } finally {
       waking = undefined;
     }
@@ -165,7 +165,7 @@ export async function startRunEngine(deps: RunEngineDeps): Promise<RunEngine> {
   });
   let renewing: Promise<void> | undefined;
   const timer = setInterval(() => {
-    renewing ??= within(statementMsMax, renew())
+    renewing ??= within(statementDeadline, renew())
       .catch(onError("leases not renewed"))
       .finally(() => {
         renewing = undefined;
