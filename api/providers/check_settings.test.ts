@@ -23,6 +23,8 @@ describe("model settings", () => {
     ["tts", { provider: "flite", voice: "awb", options: { fail_on: [] } }],
     ["llm", rules(rule({ tool: "end_call", slots: [{ name: "n", prompt: "?", pattern: "(?P<n>\\d+)" }] }))],
     ["llm", { model: "any", options: { fallback: "" } }],
+    ["llm", { provider: "anthropic", model: "m", connection_id: "x", base_url: "https://a.example" }],
+    ["stt", { provider: "openai", connection_id: "x" }],
   ];
   for (const [stage, settings] of fine) {
     it(`accepts ${stage} ${JSON.stringify(settings)}`, () => assert.deepEqual(checkModelSettings(stage, settings), []));
@@ -32,6 +34,9 @@ describe("model settings", () => {
     ["stt", { provider: "rules" }, ["stt.provider"]],
     ["stt", { provider: "toString" }, ["stt.provider"]],
     ["llm", { provider: "rules", connection_id: "x" }, ["llm.connection_id"]],
+    ["llm", { provider: "openai", model: " " }, ["llm.connection_id", "llm.model"]],
+    ["llm", { provider: "anthropic", connection_id: "x", temperature: 1 }, ["llm.model", "llm.temperature"]],
+    ["stt", { provider: "local", base_url: "http://a.example" }, ["stt.base_url"]],
     ["tts", { base_url: "http://127.0.0.1" }, ["tts.base_url"]],
     ["tts", { voice: "kal" }, ["tts.voice"]],
     ["tts", { provider: "flite", options: { delay_ms: 1 } }, ["tts.options.delay_ms"]],

@@ -12,6 +12,7 @@ export interface CheckedSettings {
   model?: string | undefined;
   connection_id?: string | undefined;
   base_url?: string | undefined;
+  temperature?: number | undefined;
   options?: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -27,15 +28,17 @@ export function checkModelSettings(stage: ModelStage, settings: CheckedSettings)
     return [{ path: `${stage}.provider`, message: `Expected one of ${callProviderNames[stage].join(", ")}` }];
   }
   const problems = accessProblems(stage, provider, settings);
+  if (provider[stage]?.needsModel && !settings.model?.trim()) {
+    problems.push({ path: `${stage}.model`, message: `Expected the name of a model of ${provider.name}` });
+  }
   return [...problems, ...checkStage(stage, provider, settings, problems.length === 0)].slice(0, problemsMax);
 }
 
 /** A vendor's stage needs a connection, and a built-in one uses none. Whether there is such a connection is not told here. */
 function accessProblems(stage: ModelStage, { name, secrets }: Provider, settings: CheckedSettings): SettingProblem[] {
   if (secrets) {
-    if (settings.connection_id !== undefined) return [];
     const message = `Expected a connection with provider ${secrets.connection}: it holds the key`;
-    return [{ path: `${stage}.connection_id`, message }];
+    return settings.connection_id === undefined ? [{ path: `${stage}.connection_id`, message }] : [];
   }
   return (["connection_id", "base_url"] as const)
     .filter((field) => settings[field] !== undefined)
@@ -46,7 +49,7 @@ function accessProblems(stage: ModelStage, { name, secrets }: Provider, settings
 export function checkStage(
   stage: ModelStage,
   provider: Provider,
-  { voice, options = {} }: Pick<CheckedSettings, "voice" | "options">,
+  { voice, temperature, options = {} }: Pick<CheckedSettings, "voice" | "temperature" | "options">,
   deep = true,
 ): SettingProblem[] {
   const definition = provider[stage];
@@ -54,6 +57,9 @@ export function checkStage(
   const problems: SettingProblem[] = [];
   if (definition.voices && voice !== undefined && !definition.voices.includes(voice)) {
     problems.push({ path: `${stage}.voice`, message: `Expected one of ${definition.voices.join(", ")}` });
+  }
+  if (definition.takesNoTemperature && temperature !== undefined) {
+    problems.push({ path: `${stage}.temperature`, message: `Models of ${provider.name} take no temperature` });
   }
   for (const error of Value.Errors(allOptional(definition.options), options)) {
     const path = `${stage}.options${error.path.replaceAll("/", ".")}`;

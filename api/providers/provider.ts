@@ -110,6 +110,10 @@ export interface StageDefinition<Options extends TObject, Stage> {
   check?(options: Partial<Static<Options>>): SettingProblem[];
   /** Voices that `voice` may name, the first one by default; any text unless given. */
   voices?: readonly string[];
+  /** There is no model of this vendor that settings could mean without naming one. */
+  needsModel?: true;
+  /** The vendor's API has no such setting. */
+  takesNoTemperature?: true;
   load(): Promise<StageModule<Static<Options>, Stage>>;
 }
 

@@ -6,6 +6,7 @@ import type { ModelStage } from "#contracts/voice_agent.ts";
  * - `unavailable`: the vendor answered that it cannot work now (5xx)
  * - `rate_limited`, `auth`, `quota`, `bad_request`: the vendor refused (429; 401 and 403; 402; other 4xx)
  * - `timeout`: no answer within the provider's own time
+ * - `refusal`: the model will not answer this
  * - `protocol`: the answer is not what the vendor's protocol says
  * - `address_refused`: the address guard let no connection through
  * - `failed`: anything else
@@ -18,6 +19,7 @@ export const providerErrorKinds = [
   "auth",
   "quota",
   "bad_request",
+  "refusal",
   "protocol",
   "address_refused",
   "failed",

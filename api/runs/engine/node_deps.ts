@@ -41,6 +41,9 @@ export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
       if (config.connection_id === undefined) return builtIn(config);
       const { provider, baseUrl, secret } = await connectionOf(config.connection_id);
       const vendor = vendorOf("llm", provider);
+      if (config.temperature !== undefined && vendor.llm?.takesNoTemperature) {
+        throw new NodeError("bad_config", `Models of ${vendor.name} take no temperature`);
+      }
       const settings = {
         provider: vendor.name,
         language: "en",
