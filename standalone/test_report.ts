@@ -15,6 +15,9 @@ export interface TestVerdict {
 
 const countNames = new Set(["tests", "suites", "pass", "fail", "cancelled", "skipped", "todo", "duration_ms"]);
 
+/** Files named at the end because they took longest: what a budget is spent on. */
+const slowestShown = 15;
+
 /** Node's reason for a test that a name pattern leaves out. */
 const unmatched = "test name does not match pattern";
 
@@ -30,6 +33,7 @@ export async function reportTests(
   const skipReasons = new Set<string>();
   const empty: string[] = [];
   const counts = new Map<string, number>();
+  const msOf = new Map<string, number>();
   for await (const event of events) {
     if (event.type === "test:diagnostic" && event.data.nesting === 0) {
       const [name = "", count] = event.data.message.split(" ");
@@ -37,6 +41,10 @@ export async function reportTests(
         counts.set(name, Number(count));
         continue;
       }
+    }
+    if ((event.type === "test:pass" || event.type === "test:fail") && event.data.nesting === 0 && event.data.file) {
+      const { file, details } = event.data;
+      msOf.set(file, (msOf.get(file) ?? 0) + details.duration_ms);
     }
     if (event.type === "test:pass") {
       const { name, file, skip } = event.data;
@@ -57,6 +65,10 @@ export async function reportTests(
   for (const file of empty) out.write(`No test in ${file}\n`);
   if (skipped.length > 0) out.write(`\nSkipped, with the reason (${skipped.length}):\n`);
   for (const line of skipped) out.write(`  ${line}\n`);
+  const slowest = [...msOf].sort(([, a], [, b]) => b - a).slice(0, slowestShown);
+  if (msOf.size > slowestShown) out.write("\nThe slowest files, in seconds:\n");
+  if (msOf.size > slowestShown)
+    for (const [file, ms] of slowest) out.write(`${(ms / 1000).toFixed(1).padStart(7)} ${relative(root, file)}\n`);
   out.write("\n");
   for (const [name, count] of counts) out.write(`# ${name} ${count}\n`);
 
