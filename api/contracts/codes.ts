@@ -90,6 +90,7 @@ export const callFailureCodes = {
   media_full: again("No media thread had room for the call."),
   media_open_failed: again("The call could not begin on its media thread."),
   media_thread_lost: again("The media thread of the call was lost."),
+  provider_failed: again("Recognition, the model or the voice failed three times in a row."),
   protocol: final("The client sent what WebSocket does not allow."),
   room_deleted: final("The room was deleted, or the caller was removed from it."),
   room_lost: again("The room's server was lost."),

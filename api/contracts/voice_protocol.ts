@@ -84,6 +84,8 @@ const ms = () => Type.Number({ minimum: 0, description: "milliseconds" });
 const count = () => Type.Integer({ minimum: 0 });
 const textOf = (maxLength: number) => Type.String({ maxLength });
 const id = () => Type.String();
+/** `apology`: an answer failed, and the agent says so. */
+const speechSource = () => oneOf(["welcome", "model", "say", "filler", "apology"]);
 
 export const Usage = Type.Object({
   input_audio_ms: ms(),
@@ -146,11 +148,11 @@ const serverMessages = {
     start_ms: optional(ms()),
     end_ms: optional(ms()),
   },
-  agent_speech_started: { turn_id: id(), utterance_id: id(), source: oneOf(["welcome", "model", "say", "filler"]) },
+  agent_speech_started: { turn_id: id(), utterance_id: id(), source: speechSource() },
   agent_speech_done: {
     turn_id: id(),
     utterance_id: id(),
-    source: oneOf(["welcome", "model", "say", "filler"]),
+    source: speechSource(),
     audio_ms: ms(),
     interrupted: Type.Boolean(),
   },

@@ -5,7 +5,7 @@ import { audioFormatFor } from "#contracts/audio_format.ts";
 import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import type { LanguageModel, LlmRequest } from "#providers/language_model.ts";
 import { type HarnessOptions, SessionHarness } from "#test/kit/session_harness.ts";
-import { idlePrompt } from "./turns.ts";
+import { wordsFor } from "../words/words_for.ts";
 
 const echo: VoiceAgentConfig = { stt: { provider: "echo" }, llm: { provider: "echo" }, tts: { provider: "echo" } };
 
@@ -457,7 +457,7 @@ describe("session: time", () => {
     const spoken = h.messages("transcript").filter((message) => message.final);
     assert.deepEqual(
       spoken.map((message) => message.text),
-      [idlePrompt],
+      [wordsFor("en").stillThere],
     );
     assert.equal(h.end?.end.reason, "idle_timeout");
     assert.ok(h.end && h.end.atMs < 12_500, `${h.end?.atMs}`);
@@ -652,15 +652,36 @@ describe("session: when a provider fails", () => {
         await h.runUntil("error", 1, 20_000);
         const [error] = h.messages("error");
         assert.deepEqual([error?.code, error?.fatal], [`${stage}_failed`, false]);
-        await h.run(3000);
+        await h.runUntil("agent_speech_done");
+        assert.equal(h.messages("agent_speech_started")[0]?.source, "apology");
+        assert.equal(h.messages("transcript").at(-1)?.text, wordsFor("en").apology);
         assert.equal(h.messages("state").at(-1)?.state, "listening");
         await oneTurn(h);
-        await h.runUntil("agent_speech_done");
+        await h.runUntil("agent_speech_done", 2);
         assert.equal(h.messages("error").length, 1);
         assert.equal(h.end, undefined);
       });
     }
   }
+});
+
+describe("session: a model that is away", () => {
+  it("is apologized for in the language of the voice, and the third time in a row the agent takes its leave", async () => {
+    const { apology, farewell } = wordsFor("de");
+    const config = scripted({ llm: { fail_on: [1, 2, 3] } });
+    const h = await call({ ...config, tts: { ...config.tts, language: "de-AT" } });
+    for (const turn of [1, 2, 3]) {
+      await h.command({ type: "user_message", text: `Question ${turn}` });
+      if (turn < 3) await h.runUntil("agent_speech_done", turn);
+    }
+    await h.run(15_000);
+    assert.deepEqual(
+      h.messages("transcript").flatMap(({ role, final, text }) => (role === "agent" && final ? [text] : [])),
+      [apology, apology, farewell],
+    );
+    assert.deepEqual(h.end?.end.reason, "error");
+    assert.deepEqual(h.end?.end.error_code, "provider_failed");
+  });
 });
 
 describe("session: tools", () => {

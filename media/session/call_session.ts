@@ -21,6 +21,7 @@ import { builtinTools } from "../tools/builtin_tools.ts";
 import { CallTools } from "../tools/call_tools.ts";
 import type { Tool } from "../tools/tool.ts";
 import { ToolReports } from "../tools/tool_reports.ts";
+import { wordsFor } from "../words/words_for.ts";
 import { CallLog } from "./call_log.ts";
 import { CallerTurns } from "./caller_turns.ts";
 import { carryOutCommand } from "./client_commands.ts";
@@ -70,12 +71,13 @@ function stagesFor(config: CallConfig, deps: StageDeps, factories: StageFactorie
   };
 }
 
-function turnsFor({ advanced }: CallConfig, startedMs: number): TurnState {
+function turnsFor({ advanced, tts }: CallConfig, startedMs: number): TurnState {
   const settings = {
     eosSilenceMs: advanced.eos_silence_ms,
     allowInterruptions: advanced.allow_interruptions,
     idleTimeoutMs: advanced.idle_timeout_s * 1000,
     maxDurationMs: advanced.max_call_duration_s * 1000,
+    words: wordsFor(tts.language),
   };
   return initialTurnState(settings, startedMs);
 }
@@ -160,10 +162,10 @@ class Session implements MediaSession {
         callMs,
         onSpeaking: () => this.#floor.dispatch({ type: "agent_speaking" }),
         onToolWait: (waiting) => this.#floor.dispatch({ type: "tool_wait", waiting }),
-        onDone: (leaves) => {
+        onDone: (leaves, failed) => {
           this.#tools.answerHeard();
           if (this.#unreachable.length > 0) this.end("error", "connection_missing");
-          else this.#floor.dispatch({ type: "agent_done", leaves });
+          else this.#floor.dispatch({ type: "agent_done", leaves, failed });
         },
         onFault,
       },
@@ -193,7 +195,7 @@ class Session implements MediaSession {
       answers: new Answers(config, answerDeps, this.#callerTurns, this.#log),
       notices: this.#notices,
       nowMs,
-      end: (reason) => this.end(reason),
+      end: (reason, errorCode) => this.end(reason, errorCode),
       onFault,
     });
     for (const { role, text } of spec.initialMessages) this.#log.remember({ role, text });

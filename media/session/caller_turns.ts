@@ -98,6 +98,11 @@ export class CallerTurns {
     this.#utterances += 1;
     const result = await this.#finish(this.#stt, utterance);
     if (this.#abort.signal.aborted) return;
+    if (!result) {
+      this.#unanswered.delete(turn);
+      this.#host.dispatch({ type: "recognized", turn, understood: false, failed: true });
+      return;
+    }
     timing.note("stt_final", this.#scheduler.nowMs());
     const text = result.text.trim();
     if (text) {
@@ -107,10 +112,10 @@ export class CallerTurns {
     this.#host.dispatch({ type: "recognized", turn, understood: text !== "" });
   }
 
-  /** The recognizer's final answer. A failure is reported and reads as "understood nothing". */
-  async #finish(stt: SpeechToText, utterance: Utterance): Promise<SttResult> {
+  /** The recognizer's final answer; undefined when it failed, which is reported. */
+  async #finish(stt: SpeechToText, utterance: Utterance): Promise<SttResult | undefined> {
     const { signal } = this.#abort;
-    let result: SttResult = { text: "", final: true };
+    let result: SttResult | undefined;
     try {
       await underOwnSignal(signal, async (own) => {
         result = await within(stt.finish(utterance, own), sttTimeoutMs, own, this.#scheduler);

@@ -2,6 +2,7 @@
  * Who speaks, carried out. Each input of the call becomes an event; `turns.ts` decides; each effect is
  * done here, in order, one event after the other.
  */
+import type { CallFailure } from "#contracts/call_record.ts";
 import type { EndReason } from "#contracts/voice_protocol.ts";
 import type { Answers } from "../answering/answers.ts";
 import type { CallerAudio } from "../hearing/caller_audio.ts";
@@ -19,7 +20,7 @@ export interface FloorParts {
   answers: Answers;
   notices: Notices;
   nowMs(): number;
-  end(reason: EndReason): void;
+  end(reason: EndReason, errorCode?: CallFailure): void;
   onFault(cause: unknown): void;
 }
 
@@ -114,7 +115,7 @@ export class Floor {
         notices.warn(effect.code, effect.message);
         return;
       case "end":
-        this.#parts.end(effect.reason);
+        this.#parts.end(effect.reason, effect.errorCode);
         return;
     }
   }

@@ -5,7 +5,6 @@ import {
   type Decision,
   decide,
   type Effect,
-  idlePrompt,
   initialTurnState,
   queueMax,
   shownState,
@@ -19,6 +18,7 @@ const settings: TurnSettings = {
   allowInterruptions: true,
   idleTimeoutMs: 60_000,
   maxDurationMs: 1_800_000,
+  words: { apology: "sorry", farewell: "sorry, goodbye", stillThere: "still there?" },
 };
 
 /** Plays events at times; answers the effects of each and the last state. */
@@ -72,6 +72,7 @@ const say = (
   interruptible,
 });
 const done: TurnEvent = { type: "agent_done", leaves: false };
+const failed: TurnEvent = { type: "agent_done", leaves: false, failed: true };
 const speaking: TurnEvent = { type: "agent_speaking" };
 
 /** A caller's turn from 1000 to 2000 ms that ends at 2500 and is understood. */
@@ -297,7 +298,7 @@ describe("turns: the scenarios", () => {
         [64_990, tick],
         [65_000, tick],
       ],
-      story: [`say ${idlePrompt}`, "end idle_timeout"],
+      story: [`say ${settings.words.stillThere}`, "end idle_timeout"],
     },
     {
       name: "activity begins idle time anew, prompt included",
@@ -308,7 +309,7 @@ describe("turns: the scenarios", () => {
         [61_999, tick],
         [62_000, tick],
       ],
-      story: [`say ${idlePrompt}`, `say ${idlePrompt}`],
+      story: [`say ${settings.words.stillThere}`, `say ${settings.words.stillThere}`],
     },
     {
       name: "no idle time passes while the link is lost",
@@ -319,7 +320,7 @@ describe("turns: the scenarios", () => {
         [59_990, tick],
         [60_000, tick],
       ],
-      story: [`say ${idlePrompt}`],
+      story: [`say ${settings.words.stillThere}`],
     },
     { name: "idle_timeout 0 never ends a call", over: { idleTimeoutMs: 0 }, events: [[1_000_000, tick]], story: [] },
     {
@@ -356,6 +357,55 @@ describe("turns: the scenarios", () => {
         [900, { type: "agent_done", leaves: true }],
       ],
       story: ["reply 1", "end agent_hangup"],
+    },
+    {
+      name: "an answer that failed is apologized for, the third in a row ends the call",
+      events: [
+        [0, typed("1")],
+        [10, failed],
+        [20, done],
+        [30, typed("2")],
+        [40, failed],
+        [50, done],
+        [60, typed("3")],
+        [70, failed],
+        [80, speaking],
+        [90, typed("4")],
+        [900, done],
+      ],
+      story: ["reply 1", "say sorry", "reply 2", "say sorry", "reply 3", "say sorry, goodbye", "end error"],
+    },
+    {
+      name: "an answer that is given counts the failures anew, and who has gone on is answered without an apology",
+      events: [
+        [0, typed("1")],
+        [10, failed],
+        [20, done],
+        [30, typed("2")],
+        [40, typed("3")],
+        [50, failed],
+        [60, speaking],
+        [70, done],
+        [80, typed("4")],
+        [90, failed],
+      ],
+      story: ["reply 1", "say sorry", "reply 2", "reply 3", "reply 4", "say sorry"],
+    },
+    {
+      name: "a recognizer that failed is apologized for, and not while the agent is held",
+      events: [
+        ...oneTurn.slice(0, 3),
+        [2510, { type: "recognized", turn: 1, understood: false, failed: true }],
+        [2600, speaking],
+        [3000, voice(2700, 3000)],
+        [3500, voice(2700, 3000, 500)],
+        [3510, { type: "recognized", turn: 2, understood: false, failed: true }],
+        [5000, tick],
+      ],
+      story: [
+        ...["user_speech_started 1", "user_speech_stopped 1", "recognize 1", "say sorry"],
+        ...["barge_in 2", "user_speech_stopped 2", "recognize 2", "go_on"],
+      ],
     },
     {
       name: "the agent stays for who speaks into its farewell where interruptions are off",

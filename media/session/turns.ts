@@ -8,7 +8,9 @@
  *                                    └──── barge-in ────┴──► held ── words ──► silent (dropped)
  *                                                             └─── 2 s without words ──► as before (goes on)
  */
+import type { CallFailure } from "#contracts/call_record.ts";
 import type { EndReason, ServerMessageOf } from "#contracts/voice_protocol.ts";
+import type { Words } from "../words/words.ts";
 
 /** Speech over the agent that counts as barge-in, and where the caller's device cancels no echo. */
 export const minInterruptMs = 150;
@@ -24,6 +26,8 @@ export const utteranceMsMax = 60_000;
 /** Queued speech and typed turns; a newcomer beyond this is refused. */
 export const queueMax = 32;
 export const digitsMax = 64;
+/** Answers in a row that fail: the last of them ends the call. */
+export const failuresMax = 3;
 
 export interface TurnSettings {
   /** Silence that ends a turn. */
@@ -32,6 +36,8 @@ export interface TurnSettings {
   /** 0 turns it off. */
   idleTimeoutMs: number;
   maxDurationMs: number;
+  /** What the agent says of itself. */
+  words: Pick<Words, "apology" | "farewell" | "stillThere">;
 }
 
 /** How a turn reached the agent, with its words where it was not spoken. */
@@ -40,7 +46,7 @@ export type TurnInput = { kind: "speech" } | { kind: "text" | "dtmf"; text: stri
 /** What the agent does with the floor. */
 export type Job =
   | { is: "reply"; turn: number; input: TurnInput; interruptible: boolean }
-  | { is: "say"; text: string; source: "welcome" | "say" | "filler"; interruptible: boolean };
+  | { is: "say"; text: string; source: "welcome" | "say" | "filler" | "apology"; interruptible: boolean };
 
 export type CallerState =
   | { is: "silent" }
@@ -78,6 +84,8 @@ export interface TurnState {
   readonly tasks: number;
   /** Set when the call ends as soon as the agent has finished. */
   readonly ending: EndReason | undefined;
+  /** Answers that failed since the last one that did not. */
+  readonly failures: number;
   /** The agent has said its farewell: it hangs up unless the caller turns out to have gone on. */
   readonly leaving: boolean;
 }
@@ -87,8 +95,8 @@ export type TurnEvent =
   | { type: "voice"; startMs: number; endMs: number; speechMs: number; silenceMs: number }
   /** A partial result with words in it. */
   | { type: "words" }
-  /** The recognizer's answer to `recognize`: whether it understood anything. */
-  | { type: "recognized"; turn: number; understood: boolean }
+  /** The recognizer's answer to `recognize`: whether it understood anything, or failed. */
+  | { type: "recognized"; turn: number; understood: boolean; failed?: boolean }
   | { type: "typed"; text: string; urgency: "immediate" | "soon" | "later" }
   | { type: "digit"; digit: string }
   | { type: "say"; text: string; behavior: "default" | "queue" | "interrupt"; interruptible: boolean }
@@ -99,8 +107,8 @@ export type TurnEvent =
   | { type: "echo_cancellation"; present: boolean }
   /** The job's first audio left. */
   | { type: "agent_speaking" }
-  /** The job is over: heard to its end, failed, or without a sound. `leaves`: the agent hangs up with it. */
-  | { type: "agent_done"; leaves: boolean }
+  /** The job is over: heard to its end, failed, or without a sound. `leaves`: the agent hangs up with it. `failed`: the caller got no whole answer. */
+  | { type: "agent_done"; leaves: boolean; failed?: boolean }
   /** Nothing is heard because the job's tools run, or that is over. */
   | { type: "tool_wait"; waiting: boolean }
   /** So many tools go on by themselves. */
@@ -132,14 +140,12 @@ export type Effect =
   | { do: "clear_nothing"; reason: ClearReason }
   | { do: "begin"; job: Job }
   | { do: "refuse"; code: "say_refused" | "queue_full"; message: string }
-  | { do: "end"; reason: EndReason };
+  | { do: "end"; reason: EndReason; errorCode?: CallFailure };
 
 export interface Decision {
   state: TurnState;
   effects: readonly Effect[];
 }
-
-export const idlePrompt = "Are you still there?";
 
 export function initialTurnState(settings: TurnSettings, nowMs: number): TurnState {
   return {
@@ -159,6 +165,7 @@ export function initialTurnState(settings: TurnSettings, nowMs: number): TurnSta
     waitsForTools: false,
     tasks: 0,
     ending: undefined,
+    failures: 0,
     leaving: false,
   };
 }
@@ -258,7 +265,7 @@ function react(step: Step, event: TurnEvent): void {
       if (state.agent.is === "held") step.dropAgent("user_speech");
       return;
     case "recognized":
-      takeRecognized(step, event.turn, event.understood);
+      takeRecognized(step, event);
       return;
     case "typed":
       step.active();
@@ -292,7 +299,7 @@ function react(step: Step, event: TurnEvent): void {
       if (state.agent.is === "thinking") step.set({ agent: { is: "speaking", job: state.agent.job } });
       return;
     case "agent_done":
-      finishJob(step, event.leaves);
+      finishJob(step, event);
       return;
     case "tool_wait":
       step.set({ waitsForTools: event.waiting });
@@ -358,10 +365,11 @@ function mayInterrupt(state: TurnState, job: Job): boolean {
   return state.settings.allowInterruptions && job.interruptible;
 }
 
-function takeRecognized(step: Step, turn: number, understood: boolean): void {
+function takeRecognized(step: Step, { turn, understood, failed }: Extract<TurnEvent, { type: "recognized" }>): void {
   const { state } = step;
   if (!state.recognizing.includes(turn)) return;
   step.set({ recognizing: state.recognizing.filter((other) => other !== turn), quietSinceMs: step.nowMs });
+  if (failed) failAnswer(step);
   if (!understood) return;
   step.active();
   if (state.agent.is === "held") step.dropAgent("user_speech");
@@ -438,13 +446,31 @@ function leave(step: Step, reason: EndReason): void {
   step.add({ do: "end", reason });
 }
 
-function finishJob(step: Step, leaves: boolean): void {
+function finishJob(step: Step, { leaves, failed }: Extract<TurnEvent, { type: "agent_done" }>): void {
   const { agent, settings, prompted } = step.state;
   if (agent.is === "silent") return;
   step.set({ agent: { is: "silent" }, leaving: leaves });
+  if (agent.job.is === "reply" && failed) {
+    failAnswer(step);
+    return;
+  }
+  if (agent.job.is === "reply") step.set({ failures: 0 });
   // The prompt itself spends no idle time: the second half begins when it was heard.
   const isPrompt = prompted && agent.job.is === "say" && agent.job.source === "filler";
   step.set({ quietSinceMs: isPrompt ? step.nowMs - settings.idleTimeoutMs / 2 : step.nowMs, prompted: isPrompt });
+}
+
+/** The caller hears that an answer failed, unless there is something to answer; the last of a row ends the call. */
+function failAnswer(step: Step): void {
+  const { words } = step.state.settings;
+  step.set({ failures: step.state.failures + 1, quietSinceMs: step.nowMs });
+  if (step.state.failures >= failuresMax) {
+    step.dropAgent("error");
+    step.set({ ending: "error", queue: [] });
+    step.begin({ is: "say", text: words.farewell, source: "apology", interruptible: false });
+  } else if (floorIsFree(step.state)) {
+    step.begin({ is: "say", text: words.apology, source: "apology", interruptible: true });
+  }
 }
 
 /** Nothing counts while the link is lost, but the longest duration. */
@@ -483,7 +509,7 @@ function tick(step: Step): void {
     return;
   }
   if (idleMs >= settings.idleTimeoutMs / 2 && !state.prompted) {
-    step.begin({ is: "say", text: idlePrompt, source: "filler", interruptible: true });
+    step.begin({ is: "say", text: settings.words.stillThere, source: "filler", interruptible: true });
     step.set({ prompted: true });
   }
 }
@@ -518,6 +544,11 @@ function takeTheFloor(step: Step): void {
   step.begin(next.job);
 }
 
+/** Of the reasons that wait for a farewell, one is an error. */
+function endOf(reason: EndReason): Effect {
+  return { do: "end", reason, ...(reason === "error" && { errorCode: "provider_failed" }) };
+}
+
 /** Nobody spoke, typed or pressed since the farewell began. */
 function hasNothingToAnswer({ caller, owed, queue, digits }: TurnState): boolean {
   return caller.is === "silent" && owed === undefined && queue.length === 0 && digits.text === "";
@@ -530,7 +561,7 @@ function decideWhileEnding(state: TurnState, event: TurnEvent, nowMs: number): D
     return { state: { ...state, agent: { is: "speaking", job: agent.job } }, effects: [] };
   }
   if (event.type === "agent_done" && agent.is !== "silent" && ending) {
-    return { state: { ...state, agent: { is: "silent" } }, effects: [{ do: "end", reason: ending }] };
+    return { state: { ...state, agent: { is: "silent" } }, effects: [endOf(ending)] };
   }
   if (event.type === "hang_up" && !event.message) return { state, effects: [{ do: "end", reason: "client_hangup" }] };
   if (event.type === "tick" && nowMs - state.startedMs >= state.settings.maxDurationMs) {

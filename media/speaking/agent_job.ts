@@ -1,4 +1,5 @@
 /** A job of the agent under way: its answer, its text as it grows, and what the record keeps of it. */
+import type { ModelStage } from "#contracts/voice_agent.ts";
 import type { Answer } from "../answering/answer.ts";
 import type { CallLog } from "../session/call_log.ts";
 import type { Notices } from "../session/notices.ts";
@@ -15,6 +16,7 @@ export class AgentJob {
   isGenerated = false;
   /** The agent hangs up with it. */
   leaves = false;
+  readonly failedStages = new Set<ModelStage>();
   held = false;
   isUsingTools = false;
   /** The same, and nothing is heard meanwhile. */
@@ -31,6 +33,11 @@ export class AgentJob {
     this.#log = log;
     this.timing = answer.plan.timing;
     this.item = new SpokenItem(answer.plan.turnId, itemId);
+  }
+
+  /** The model broke off, or no clause could be spoken: the caller is to be told. */
+  get hasFailed(): boolean {
+    return this.failedStages.has("llm") || (this.failedStages.has("tts") && !this.item.isAnnounced);
   }
 
   growText(delta: string, callMs: number): void {

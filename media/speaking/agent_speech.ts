@@ -24,8 +24,8 @@ export interface AgentSpeechHost {
   onSpeaking(): void;
   /** The agent is silent because its tools run, or no longer. */
   onToolWait(isWaiting: boolean): void;
-  /** The job is over: heard to its end or without a sound. */
-  onDone(leaves: boolean): void;
+  /** The job is over: heard to its end or without a sound. `failed`: the model broke off, or no clause could be spoken. */
+  onDone(leaves: boolean, failed: boolean): void;
   onFault(cause: unknown): void;
 }
 
@@ -126,6 +126,10 @@ export class AgentSpeech {
       case "leaves":
         job.leaves = true;
         return;
+      case "failed":
+        job.failedStages.add(event.stage);
+        this.#notices.fail(event.stage, event.cause);
+        return;
       default:
         reportEvent(event, this.#notices, this.#log);
     }
@@ -175,7 +179,7 @@ export class AgentSpeech {
     const heard = this.#pace.isTextOnly ? job.item.text : job.item.heardToTheEnd(ended?.audioMs ?? 0);
     job.keep(heard, false, this.#host.callMs(nowMs));
     job.sendMetrics(false);
-    this.#host.onDone(job.leaves);
+    this.#host.onDone(job.leaves, job.hasFailed);
   }
 
   #sendFrame(bytes: Uint8Array, durationMs: number): void {

@@ -1,0 +1,25 @@
+import type { Words } from "./words.ts";
+
+export const de: Words = {
+  filler: "Einen Moment, bitte.",
+  apology: "Entschuldigung, ich kann gerade nicht antworten. Können Sie das bitte wiederholen?",
+  farewell:
+    "Es tut mir leid, ich kann dieses Gespräch gerade nicht fortsetzen. Bitte versuchen Sie es später noch einmal. Auf Wiederhören.",
+  stillThere: "Sind Sie noch da?",
+  backchannels: [
+    ..."mhm mm hm hmm aha ah ach oh ja jaja jo jawohl ok okay gut genau richtig stimmt klar schön prima super eben".split(
+      " ",
+    ),
+    ...["ach so", "alles klar", "na klar", "sehr gut", "ja genau", "ich verstehe", "verstehe", "in ordnung"],
+  ],
+  answers: [
+    ..."ja jaja jo jawohl ok okay gut genau richtig stimmt klar prima super mhm".split(" "),
+    ...["alles klar", "na klar", "sehr gut", "ja genau", "in ordnung"],
+  ],
+  openEnds: [
+    ..."und oder aber weil wenn dass ob also denn dann mit für von zu nach bei in an auf um vom zum am im bis ab".split(
+      " ",
+    ),
+    ..."der die das den dem ein eine einen einem mein meine ist sind äh ähm hm vielleicht zwischen".split(" "),
+  ],
+};

@@ -1,0 +1,25 @@
+import type { Words } from "./words.ts";
+
+export const en: Words = {
+  filler: "One moment, please.",
+  apology: "I'm sorry, I'm having trouble answering. Could you say that again?",
+  farewell: "I'm sorry, I can't go on with this call right now. Please try again later. Goodbye.",
+  stillThere: "Are you still there?",
+  backchannels: [
+    ..."mhm mm mm-hm mm-hmm mmhm mmm hm hmm uh-huh uhuh uh huh ah aha oh yeah yep yup yes ok okay right sure".split(
+      " ",
+    ),
+    ..."alright exactly indeed true good great fine nice cool wow really".split(" "),
+    ...["i see", "got it", "of course", "all right", "oh okay", "makes sense", "go on", "i understand"],
+  ],
+  answers: [
+    ..."yes yeah yep yup ok okay right sure alright exactly true good great fine mhm mm-hm mm-hmm uh-huh".split(" "),
+    ...["of course", "all right", "indeed"],
+  ],
+  openEnds: [
+    ..."and or but so because if when then that which with for from to at in on of by about the a an my your is are".split(
+      " ",
+    ),
+    ..."um uh er erm hmm well like maybe between until".split(" "),
+  ],
+};

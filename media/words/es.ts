@@ -1,0 +1,22 @@
+import type { Words } from "./words.ts";
+
+export const es: Words = {
+  filler: "Un momento, por favor.",
+  apology: "Perdone, no puedo responder en este momento. ¿Podría repetirlo, por favor?",
+  farewell: "Lo siento, ahora no puedo continuar con esta llamada. Inténtelo de nuevo más tarde. Adiós.",
+  stillThere: "¿Sigue ahí?",
+  backchannels: [
+    ..."mhm mm hm hmm ajá aja ah oh sí si ya ok okay vale bien bueno claro exacto perfecto genial cierto correcto".split(
+      " ",
+    ),
+    ...["de acuerdo", "muy bien", "por supuesto", "claro que sí", "ya veo", "entiendo", "eso es", "está bien"],
+  ],
+  answers: [
+    ..."sí si ok okay vale bien bueno claro exacto perfecto genial cierto correcto mhm ajá".split(" "),
+    ...["de acuerdo", "muy bien", "por supuesto", "claro que sí", "eso es", "está bien"],
+  ],
+  openEnds: [
+    ..."y e o u pero porque que si cuando entonces pues con para por de del a al en sobre desde hasta sin".split(" "),
+    ..."el la los las un una mi su es son eh em este quizás entre".split(" "),
+  ],
+};

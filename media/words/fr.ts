@@ -1,0 +1,24 @@
+import type { Words } from "./words.ts";
+
+export const fr: Words = {
+  filler: "Un instant, s'il vous plaît.",
+  apology: "Excusez-moi, je n'arrive pas à répondre. Pouvez-vous répéter, s'il vous plaît ?",
+  farewell: "Je suis désolé, je ne peux pas poursuivre cet appel. Veuillez réessayer plus tard. Au revoir.",
+  stillThere: "Êtes-vous toujours là ?",
+  backchannels: [
+    ..."mhm mm hm hmm ah oh oui ouais ok okay d'accord bien bon voilà exactement parfait super certes entendu".split(
+      " ",
+    ),
+    ...["ah bon", "ah oui", "bien sûr", "très bien", "je vois", "je comprends", "c'est ça", "tout à fait", "ça marche"],
+  ],
+  answers: [
+    ..."oui ouais ok okay d'accord bien voilà exactement parfait super entendu mhm".split(" "),
+    ...["ah oui", "bien sûr", "très bien", "c'est ça", "tout à fait", "ça marche"],
+  ],
+  openEnds: [
+    ..."et ou mais donc car parce que si quand alors qui avec pour de du des à au aux en dans sur par chez vers".split(
+      " ",
+    ),
+    ..."le la les un une mon ma mes est sont euh heu ben peut-être entre jusqu'à".split(" "),
+  ],
+};

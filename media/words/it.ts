@@ -1,0 +1,22 @@
+import type { Words } from "./words.ts";
+
+export const it: Words = {
+  filler: "Un momento, per favore.",
+  apology: "Mi scusi, non riesco a rispondere. Può ripetere, per favore?",
+  farewell: "Mi dispiace, ora non posso continuare questa chiamata. Riprovi più tardi. Arrivederci.",
+  stillThere: "È ancora in linea?",
+  backchannels: [
+    ..."mhm mm hm hmm ah oh eh sì si già ok okay bene certo esatto giusto perfetto vero chiaro capito ottimo".split(
+      " ",
+    ),
+    ...["va bene", "d'accordo", "ho capito", "molto bene", "come no", "certo che sì", "capisco"],
+  ],
+  answers: [
+    ..."sì si ok okay bene certo esatto giusto perfetto vero ottimo mhm".split(" "),
+    ...["va bene", "d'accordo", "molto bene", "come no", "certo che sì"],
+  ],
+  openEnds: [
+    ..."e o ma perché che se quando allora quindi con per da di a in su tra fra al del della dal nel sul".split(" "),
+    ..."il lo la i gli le un uno una mio mia è sono ehm forse fino".split(" "),
+  ],
+};

@@ -1,0 +1,22 @@
+import type { Words } from "./words.ts";
+
+export const nl: Words = {
+  filler: "Een moment, alstublieft.",
+  apology: "Sorry, ik kan nu geen antwoord geven. Kunt u dat herhalen, alstublieft?",
+  farewell: "Het spijt me, ik kan dit gesprek nu niet voortzetten. Probeert u het later nog eens. Tot ziens.",
+  stillThere: "Bent u er nog?",
+  backchannels: [
+    ..."mhm mm hm hmm aha ah oh ja jaja jawel ok oké okay goed precies juist klopt prima mooi inderdaad duidelijk".split(
+      " ",
+    ),
+    ...["dat klopt", "ja hoor", "ik snap het", "ik begrijp het", "heel goed", "is goed", "natuurlijk"],
+  ],
+  answers: [
+    ..."ja jaja jawel ok oké okay goed precies juist klopt prima inderdaad natuurlijk mhm".split(" "),
+    ...["dat klopt", "ja hoor", "heel goed", "is goed"],
+  ],
+  openEnds: [
+    ..."en of maar want omdat als dat die dus dan met voor van naar bij in op om aan uit tot over".split(" "),
+    ..."de het een mijn uw is zijn eh uh ehm misschien tussen".split(" "),
+  ],
+};

@@ -1,0 +1,20 @@
+import type { Words } from "./words.ts";
+
+export const pt: Words = {
+  filler: "Um momento, por favor.",
+  apology: "Desculpe, não estou a conseguir responder. Pode repetir, por favor?",
+  farewell: "Lamento, não posso continuar esta chamada agora. Tente novamente mais tarde. Adeus.",
+  stillThere: "Ainda está aí?",
+  backchannels: [
+    ..."mhm mm hm hmm ahã aham ah oh sim é pois ok okay bem bom claro exato certo perfeito ótimo tá".split(" "),
+    ...["está bem", "tudo bem", "com certeza", "muito bem", "pois é", "entendo", "entendi", "estou a ver", "de acordo"],
+  ],
+  answers: [
+    ..."sim é pois ok okay bem bom claro exato certo perfeito ótimo tá mhm aham".split(" "),
+    ...["está bem", "tudo bem", "com certeza", "muito bem", "de acordo"],
+  ],
+  openEnds: [
+    ..."e ou mas porque que se quando então pois com para por de do da a ao à em no na sobre até sem desde".split(" "),
+    ..."o os as um uma meu minha é são hã hum talvez entre".split(" "),
+  ],
+};

@@ -1,0 +1,19 @@
+/** What the pipeline itself says in a call, and what it knows of a language to take turns in it. */
+
+/** Of one language. Lists are in lower case, without punctuation but apostrophes and hyphens. */
+export interface Words {
+  /** Said when an answer takes long. */
+  filler: string;
+  /** Said when an answer failed … */
+  apology: string;
+  /** … and when the call ends because it fails again and again. */
+  farewell: string;
+  /** Asked after half of the idle time. */
+  stillThere: string;
+  /** Sounds and words of a listener, who does not want the floor. */
+  backchannels: readonly string[];
+  /** Backchannels that answer a question. */
+  answers: readonly string[];
+  /** Words with which nobody ends a sentence: conjunctions, prepositions, hesitations. */
+  openEnds: readonly string[];
+}
