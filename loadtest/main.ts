@@ -1,6 +1,9 @@
 /** `npm run loadtest -- COMMAND …`: one file a command. */
+
 import { calls } from "./calls/command.ts";
 import { callsUsage } from "./calls/options.ts";
+import { capacity } from "./capacity/command.ts";
+import { capacityUsage } from "./capacity/options.ts";
 import { http } from "./http/command.ts";
 import { httpUsage } from "./http/options.ts";
 import { OptionsError } from "./kit/option_values.ts";
@@ -16,6 +19,7 @@ const commands: Readonly<Record<string, { run(args: readonly string[]): Promise<
   streams: { run: streams, usage: streamsUsage },
   runs: { run: runs, usage: runsUsage },
   http: { run: http, usage: httpUsage },
+  capacity: { run: capacity, usage: capacityUsage },
 };
 
 // What we started ends with us, also when we are told to end.

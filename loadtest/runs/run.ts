@@ -12,7 +12,8 @@ const creationsAtOnce = 32;
 const finishWithinMs = 60_000;
 const pageSize = 100;
 
-const threeNodes = {
+/** A run of it is nine events. */
+export const threeNodes = {
   nodes: [
     { id: "in", type: "input" },
     { id: "text", type: "template", config: { template: "Hello {{name}}" }, inputs: { name: "$.input.name" } },

@@ -6,6 +6,7 @@ import { ScaledObject } from "@kubernetes-models/keda/keda.sh/v1alpha1/ScaledObj
 import { PodMonitor } from "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PodMonitor";
 import { PrometheusRule } from "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PrometheusRule";
 import { Ajv2020 } from "ajv/dist/2020.js";
+import { freeSlots, pods } from "#loadtest/capacity/plan.ts";
 import {
   definitions,
   type Manifest,
@@ -16,7 +17,7 @@ import {
   schemaOf,
   workloadsIn,
 } from "#test/kit/k8s_manifests.ts";
-import { rules } from "#test/kit/manifest_rules.ts";
+import { coresOf, mibOf, rules } from "#test/kit/manifest_rules.ts";
 import { unreadFields } from "#test/kit/unread_fields.ts";
 
 const rendered = Object.fromEntries(noRenderer ? [] : overlays.map((overlay) => [overlay, render(overlay)]));
@@ -201,6 +202,12 @@ const breaches: Readonly<Record<keyof typeof rules, (objects: Manifest[]) => voi
   "gateways are scaled by the slots that one has": (objects) => {
     find(objects, "ScaledObject", "gateway").spec.triggers[0].metadata.threshold = "100";
   },
+  "workers are scaled before one has all the runs that it takes": (objects) => {
+    find(objects, "ScaledObject", "worker").spec.triggers[1].metadata.threshold = "1000";
+  },
+  "a gateway has what its slots take, as measured": (objects) => {
+    containerOf(objects, "gateway").resources.requests.memory = "1Gi";
+  },
   "images have a version": (objects) => {
     containerOf(objects, "api").image = "registry.example.com/frontdesk:latest";
   },
@@ -209,6 +216,20 @@ const breaches: Readonly<Record<keyof typeof rules, (objects: Manifest[]) => voi
     block.to[0].ipBlock.except = ["10.0.0.0/8"];
   },
 };
+
+describe("the pods that npm run capacity counts", { skip: noRenderer }, () => {
+  it("are those of k8s/base", () => {
+    const objects = copyOf("production");
+    for (const [role, { cores, memoryMib }] of Object.entries(pods)) {
+      const { requests } = containerOf(objects, role).resources;
+      assert.deepEqual([coresOf(requests.cpu), mibOf(requests.memory)], [cores, memoryMib], role);
+    }
+    const slots = containerOf(objects, "gateway").env.find(({ name }: Manifest) => name === "CALL_SLOTS");
+    assert.equal(slots.value, String(pods.gateway.callSlots));
+    const { query } = find(objects, "ScaledObject", "gateway").spec.triggers[0].metadata;
+    assert.match(query, new RegExp(`\\+ ${freeSlots} \\* sum\\(frontdesk_call_slots\\)`));
+  });
+});
 
 describe("our rules for manifests", { skip: noRenderer }, () => {
   for (const [name, rule] of Object.entries(rules)) {

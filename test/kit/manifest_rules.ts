@@ -1,6 +1,9 @@
 /** What every manifest of `k8s/` has to keep beyond its schema. Each rule answers with what breaks it. */
 import { readApiConfig, readBootstrapConfig, readMigrateConfig } from "#api/config.ts";
 import { loadGatewayConfig } from "#gateway/config.ts";
+import { readCosts } from "#loadtest/capacity/costs.ts";
+import { shortOfSlots } from "#loadtest/capacity/plan.ts";
+import { runsMax } from "#runs/engine/run_engine.ts";
 import { environmentOf, isOurs, type Manifest, type Workload, workloadsIn } from "./k8s_manifests.ts";
 
 export type Rule = (objects: readonly Manifest[]) => string[];
@@ -17,6 +20,12 @@ const secretOf = (key: string) =>
     : key === "REDIS_URL"
       ? "redis://redis"
       : "a-secret-of-16-or-more@x";
+
+/** `250m` or `2`. */
+export const coresOf = (quantity: string) =>
+  quantity.endsWith("m") ? Number.parseInt(quantity, 10) / 1000 : Number(quantity);
+/** `512Mi` or `1Gi`. */
+export const mibOf = (quantity: string) => Number.parseInt(quantity, 10) * (quantity.endsWith("Gi") ? 1024 : 1);
 
 /** What may not stand in a manifest. */
 const secretNames = ["DATABASE_URL", "REDIS_URL", "INTERNAL_SECRET", "ENCRYPTION_KEY", "JWT_SECRET", "SMTP_URL"];
@@ -145,6 +154,22 @@ export const rules: Readonly<Record<string, Rule>> = {
     const { threshold } = scaler.spec.triggers[0].metadata;
     const slots = workload && variableOf(workload, "CALL_SLOTS");
     return threshold === slots ? [] : [`threshold ${threshold}, CALL_SLOTS ${slots}`];
+  },
+
+  "workers are scaled before one has all the runs that it takes": (objects) => {
+    const triggers = named(objects, "ScaledObject", "worker")?.spec.triggers ?? [];
+    return triggers
+      .filter(({ metadata }: Manifest) => metadata.query.includes("frontdesk_runs_running"))
+      .filter(({ metadata }: Manifest) => !(Number(metadata.threshold) < runsMax))
+      .map(({ metadata }: Manifest) => `threshold ${metadata.threshold}, a worker takes ${runsMax}`);
+  },
+
+  "a gateway has what its slots take, as measured": (objects) => {
+    const [workload] = workloadsIn([named(objects, "StatefulSet", "gateway")]);
+    if (!workload) return ["no gateway"];
+    const { cpu, memory } = workload.container.resources.requests;
+    const slots = Number(variableOf(workload, "CALL_SLOTS"));
+    return shortOfSlots(readCosts(), { cores: coresOf(cpu), memoryMib: mibOf(memory), callSlots: slots });
   },
 
   "images have a version": (objects) =>

@@ -18,7 +18,7 @@ import { type Ending, type ExecutingRun, executeRun } from "./run_executor.ts";
 import { type FreedPlace, noteWaiting, wakeWaiting } from "./run_places.ts";
 
 /** Runs that one worker executes at once; what is over stays pending for it or for others. */
-const runsMax = 1000;
+export const runsMax = 1000;
 
 export interface RunEngineDeps {
   sql: Sql;
