@@ -1,7 +1,9 @@
 /** Proving an address and setting a new password, with tokens that came by mail. */
+
 import { Type } from "@sinclair/typebox";
 import { topics } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { publicAccess, type Route, route } from "#http/route.ts";
 import { standingChanged } from "#identity/access_tokens.ts";
 import { accountKey, countCostly } from "#identity/attempt_limits.ts";
@@ -12,9 +14,18 @@ import { queueMail } from "./account_mail.ts";
 import { tokenLengthMax, useAccountToken } from "./account_tokens.ts";
 import type { AccountDeps } from "./accounts.ts";
 
-const Token = Type.String({ minLength: 1, maxLength: tokenLengthMax });
-const MessageReply = Type.Object({ message: Type.String() });
-const ResetReply = Type.Object({ message: Type.String(), revoked_personal_access_tokens: Type.Integer() });
+const Token = Type.String({ minLength: 1, maxLength: tokenLengthMax, about: "the token of the link in the mail" });
+const MessageReply = named("Message", Type.Object({ message: Type.String() }), {
+  message: "what happened, in a sentence",
+});
+const ResetReply = named(
+  "PasswordReset",
+  Type.Object({ message: Type.String(), revoked_personal_access_tokens: Type.Integer() }),
+  {
+    message: "what happened, in a sentence",
+    revoked_personal_access_tokens: "how many of the person's tokens ended with the old password",
+  },
+);
 
 /** Mails that one address of the network, and one mailbox, may cause in a minute. */
 const mailsPerMinute = { byCaller: 60, toMailbox: 5 };
@@ -37,7 +48,7 @@ export function accountRecoveryRoutes({ sql, bus, now, addressOf }: RecoveryDeps
       path,
       summary,
       guard: publicAccess,
-      body: Type.Object({ email: EmailAddress }),
+      body: named("MailRequest", Type.Object({ email: EmailAddress })),
       reply: { status: 200, body: MessageReply },
       errors: ["too_many_requests"],
       examples: { any_address: { body: { email: "anna@inn.example" } } },
@@ -54,7 +65,7 @@ export function accountRecoveryRoutes({ sql, bus, now, addressOf }: RecoveryDeps
       path: "/v1/auth/verify-email",
       summary: "Confirm an e-mail address with the token that was sent there",
       guard: publicAccess,
-      body: Type.Object({ token: Token }),
+      body: named("EmailVerification", Type.Object({ token: Token })),
       reply: { status: 200, body: MessageReply },
       errors: ["gone", "too_many_requests"],
       examples: {
@@ -98,13 +109,19 @@ export function accountRecoveryRoutes({ sql, bus, now, addressOf }: RecoveryDeps
       summary:
         "Set a new password with the token that was sent; ends all sessions, and the person's own access tokens unless told not to",
       guard: publicAccess,
-      body: Type.Object({
-        token: Token,
-        password: NewPassword,
-        keep_personal_access_tokens: Type.Optional(
-          Type.Boolean({ description: "true: programs that use the person's tokens go on; default false" }),
-        ),
-      }),
+      body: named(
+        "NewPassword",
+        Type.Object({
+          token: Token,
+          password: NewPassword,
+          keep_personal_access_tokens: Type.Optional(
+            Type.Boolean({ description: "true: programs that use the person's tokens go on; default false" }),
+          ),
+        }),
+        {
+          password: "the new one",
+        },
+      ),
       reply: { status: 200, body: ResetReply },
       errors: ["bad_request", "too_many_requests"],
       examples: {

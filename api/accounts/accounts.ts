@@ -1,7 +1,9 @@
 /** Accounts: sign-up, registration by an administrator, sign-in, and who I am. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { publicAccess, type Route, route } from "#http/route.ts";
 import { type AccessTokens, accessTokenTtlS, unauthorized } from "#identity/access_tokens.ts";
@@ -38,56 +40,108 @@ export interface AccountDeps {
   requireEmailVerification: boolean;
 }
 
-const SignupRequest = Type.Object({
-  email: EmailAddress,
-  password: NewPassword,
-  organization_name: Type.Optional(OrganizationName),
-  first_name: Type.Optional(PersonName),
-  last_name: Type.Optional(PersonName),
-});
+const SignupRequest = named(
+  "Signup",
+  Type.Object({
+    email: EmailAddress,
+    password: NewPassword,
+    organization_name: Type.Optional(OrganizationName),
+    first_name: Type.Optional(PersonName),
+    last_name: Type.Optional(PersonName),
+  }),
+  {
+    organization_name: "the new organization's name; made from the address unless given",
+  },
+);
 
 /** An access token and how long it works. */
-export const TokenReply = Type.Object({
-  access_token: Type.String(),
-  token_type: oneOf(["bearer"]),
-  expires_in: Type.Integer({ description: "seconds" }),
-});
+export const TokenReply = named(
+  "AccessToken",
+  Type.Object({
+    access_token: Type.String(),
+    token_type: oneOf(["bearer"]),
+    expires_in: Type.Integer({ description: "seconds" }),
+  }),
+  {
+    access_token: "a JWT, for `Authorization: Bearer`",
+    token_type: "always bearer",
+    expires_in: "seconds until it ends to be valid",
+  },
+);
 
-const SignupReply = Type.Object({
-  user: UserReply,
-  organization: OrganizationReply,
-  email_verification_required: Type.Boolean(),
-  access_token: Type.Optional(Type.String()),
-  token_type: Type.Optional(oneOf(["bearer"])),
-  expires_in: Type.Optional(Type.Integer({ description: "seconds" })),
-});
+const SignupReply = named(
+  "SignedUp",
+  Type.Object({
+    user: UserReply,
+    organization: OrganizationReply,
+    email_verification_required: Type.Boolean(),
+    access_token: Type.Optional(Type.String()),
+    token_type: Type.Optional(oneOf(["bearer"])),
+    expires_in: Type.Optional(Type.Integer({ description: "seconds" })),
+  }),
+  {
+    user: "the new user",
+    organization: "the new organization, which the user owns",
+    email_verification_required: "true: nobody is signed in before the address is verified, and there is no token here",
+    access_token: "a JWT, for `Authorization: Bearer`",
+    token_type: "always bearer",
+    expires_in: "seconds until it ends to be valid",
+  },
+);
 
-const UserRegister = Type.Object({
-  email: EmailAddress,
-  password: NewPassword,
-  first_name: Type.Optional(PersonName),
-  last_name: Type.Optional(PersonName),
-  organization_id: Type.Optional(Type.String({ format: "uuid", description: "absent: a user without organization" })),
-  role: Type.Optional(oneOf(roles)),
-});
-const RegisteredReply = Type.Composite([
-  UserReply,
-  Type.Object({ organization_id: Type.Unsafe<string | null>({ type: ["string", "null"] }) }),
-]);
+const UserRegister = named(
+  "NewUser",
+  Type.Object({
+    email: EmailAddress,
+    password: NewPassword,
+    first_name: Type.Optional(PersonName),
+    last_name: Type.Optional(PersonName),
+    organization_id: Type.Optional(Type.String({ format: "uuid", description: "absent: a user without organization" })),
+    role: Type.Optional(oneOf(roles)),
+  }),
+  {
+    organization_id: "the organization that the user joins",
+    role: "what the user may do there; `member` unless given",
+  },
+);
+const RegisteredReply = named(
+  "RegisteredUser",
+  Type.Composite([
+    UserReply,
+    Type.Object({ organization_id: Type.Unsafe<string | null>({ type: ["string", "null"] }) }),
+  ]),
+  {
+    organization_id: "the organization that the user joined; null for none",
+  },
+);
 
-const LoginRequest = Type.Object({
-  email: EmailAddress,
-  password: GivenPassword,
-  organization_id: Type.Optional(
-    Type.String({ format: "uuid", description: "absent: the organization that was joined first" }),
-  ),
-});
+const LoginRequest = named(
+  "Login",
+  Type.Object({
+    email: EmailAddress,
+    password: GivenPassword,
+    organization_id: Type.Optional(
+      Type.String({ format: "uuid", description: "absent: the organization that was joined first" }),
+    ),
+  }),
+  {
+    organization_id: "the organization to sign in to",
+  },
+);
 
-const MeReply = Type.Object({
-  user: UserReply,
-  organization: Type.Union([OrganizationReply, Type.Null()]),
-  role: Type.Union([oneOf(roles), Type.Null()]),
-});
+const MeReply = named(
+  "Me",
+  Type.Object({
+    user: UserReply,
+    organization: Type.Union([OrganizationReply, Type.Null()]),
+    role: Type.Union([oneOf(roles), Type.Null()]),
+  }),
+  {
+    user: "who is signed in",
+    organization: "where; null for a user without one",
+    role: "what the user may do there; null without an organization",
+  },
+);
 
 const emailTaken = () => new ApiError("conflict", { detail: "This e-mail address has an account already" });
 

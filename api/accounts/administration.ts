@@ -1,6 +1,8 @@
 /** What platform administrators do: see all organizations, and open or close API access for one. */
+
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { type Route, route } from "#http/route.ts";
 import type { AccessTokens } from "#identity/access_tokens.ts";
 import { oneRow, type Sql } from "#store/sql.ts";
@@ -30,9 +32,9 @@ export function administrationRoutes({
       query: {
         q: Type.Optional(Type.String({ maxLength: 200, description: "a part of the name" })),
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: "default 50" })),
-        offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000 })),
+        offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000, about: "how many are passed over" })),
       },
-      reply: { status: 200, body: Type.Array(OrganizationReply) },
+      reply: { status: 200, body: named("Organizations", Type.Array(OrganizationReply)) },
       errors: ["forbidden"],
       examples: { by_name: { query: { q: "inn", limit: 10 } } },
       handle: async ({ query }) => {
@@ -52,7 +54,9 @@ export function administrationRoutes({
       path: "/v1/admin/organizations/{organization_id}",
       summary: "Open or close API access for an organization; keys that exist go on working",
       guard: accessTokens.platformAdministrator,
-      body: Type.Object({ api_access_enabled: Type.Boolean() }),
+      body: named("ApiAccess", Type.Object({ api_access_enabled: Type.Boolean() }), {
+        api_access_enabled: "whether owners of the organization may make API keys",
+      }),
       reply: { status: 200, body: OrganizationReply },
       errors: ["forbidden"],
       paramsFrom: { organization_id: { route: `GET ${path}`, field: "0.id" } },

@@ -2,9 +2,11 @@
  * Invitations into an organization. The token goes to the invited address and nowhere else, so
  * whoever shows it reads that mailbox.
  */
+
 import { Type } from "@sinclair/typebox";
 import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { publicAccess, type Route, route } from "#http/route.ts";
 import { Timestamp } from "#http/timestamp.ts";
@@ -32,23 +34,47 @@ import {
 
 const invitationRoles = ["admin", "member"] as const;
 const path = "/v1/orgs/me/invitations";
-const tokenParams = { token: Type.String({ minLength: 1, maxLength: tokenLengthMax }) };
+const tokenParams = {
+  token: Type.String({ minLength: 1, maxLength: tokenLengthMax, about: "the token of the link in the mail" }),
+};
 const triesPerMinute = 120;
 
-const InvitationPreview = Type.Object({
-  organization_name: Type.String(),
-  email: Type.String(),
-  role: oneOf(invitationRoles),
-  expires_at: Timestamp,
-  has_account: Type.Boolean({ description: "true: accept with the password of that account" }),
-});
+const InvitationPreview = named(
+  "InvitationPreview",
+  Type.Object({
+    organization_name: Type.String(),
+    email: Type.String(),
+    role: oneOf(invitationRoles),
+    expires_at: Timestamp,
+    has_account: Type.Boolean({ description: "true: accept with the password of that account" }),
+  }),
+  {
+    organization_name: "who invites",
+    email: "who is invited",
+    role: "what the person may do once a member",
+    has_account: "whether the address has an account already",
+  },
+);
 
-const AcceptRequest = Type.Object({
-  password: GivenPassword,
-  first_name: Type.Optional(PersonName),
-  last_name: Type.Optional(PersonName),
-});
-const AcceptReply = Type.Composite([TokenReply, Type.Object({ user: UserReply, organization: OrganizationReply })]);
+const AcceptRequest = named(
+  "InvitationAcceptance",
+  Type.Object({
+    password: GivenPassword,
+    first_name: Type.Optional(PersonName),
+    last_name: Type.Optional(PersonName),
+  }),
+  {
+    password: "of the account that the address has, else the new account's",
+  },
+);
+const AcceptReply = named(
+  "AcceptedInvitation",
+  Type.Composite([TokenReply, Type.Object({ user: UserReply, organization: OrganizationReply })]),
+  {
+    user: "the new member",
+    organization: "which the user joined",
+  },
+);
 
 const exampleInvitation = {
   id: "5a0c4e0e-6f53-4d0e-9a8c-3f8e6f1b2d10",
@@ -71,7 +97,10 @@ export function invitationRoutes(
       path,
       summary: "Invite somebody; the token is sent by mail",
       guard: accessTokens.member,
-      body: Type.Object({ email: EmailAddress, role: Type.Optional(oneOf(invitationRoles)) }),
+      body: named("NewInvitation", Type.Object({ email: EmailAddress, role: Type.Optional(oneOf(invitationRoles)) }), {
+        email: "who is invited",
+        role: "what the person may do once a member; `member` unless given",
+      }),
       reply: { status: 201, body: InvitationReply },
       errors: ["forbidden", "conflict", "too_many_requests"],
       examples: { an_administrator: { body: { email: "{{new_email}}", role: "admin" } } },
@@ -87,7 +116,7 @@ export function invitationRoutes(
       path,
       summary: "List invitations, accepted and expired ones included, revoked ones not",
       guard: accessTokens.member,
-      reply: { status: 200, body: Type.Array(InvitationReply) },
+      reply: { status: 200, body: named("Invitations", Type.Array(InvitationReply)) },
       examples: { one_pending: { answer: [exampleInvitation] } },
       handle: async ({ principal }) => [
         ...(await sql<InvitationReply[]>`

@@ -2,7 +2,9 @@
  * Who sells, as an invoice names it: the legal fields of an organization, and of each further
  * issuer. A field is set with a value and cleared with null.
  */
+
 import { FormatRegistry, type Static, type TSchema, Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import { invalidRequest } from "#http/validation.ts";
 import { CountryCode } from "./country_code.ts";
 
@@ -41,6 +43,32 @@ export const legalFields = {
 } as const;
 type FieldName = keyof typeof legalFields;
 
+/** What each field is, for readers. */
+export const legalWords: Readonly<Record<FieldName, string>> = {
+  legal_name: "the name as the register has it",
+  trading_name: "the name that guests know",
+  legal_form: "such as GmbH or SRL",
+  vat_id: "VAT identification number",
+  tax_number: "number at the local tax office",
+  registration_number: "number in the register of companies",
+  registration_scheme: "the register, for e-invoices",
+  address_line1: "street and number",
+  address_line2: "what else the address needs",
+  city: "town",
+  region: "state, province or county",
+  postal_code: "postcode",
+  country: "the country",
+  electronic_address: "where e-invoices reach the party",
+  electronic_address_scheme: "what kind of address that is: EM for e-mail",
+  contact_name: "person or department for questions",
+  contact_email: "their e-mail address",
+  contact_phone: "their telephone number",
+  iban: "the bank account that is paid to",
+  payment_terms: "when and how to pay, as it stands on invoices",
+  time_zone: "where the business is: decides an invoice's date",
+  invoice_series: "what invoice numbers begin with",
+};
+
 /** What is stored: the fields that are set. */
 export type LegalProfile = { [Name in FieldName]?: Static<(typeof legalFields)[Name]> };
 
@@ -48,18 +76,26 @@ type Nullable = { [Name in FieldName]: string | null };
 const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()], describedAs(schema));
 const describedAs = (schema: TSchema) => (schema.description ? { description: `${schema.description}, or null` } : {});
 
-export const LegalProfileChange = Type.Object(
-  Object.fromEntries(
-    Object.entries(legalFields).map(([name, schema]) => [name, Type.Optional(nullable(schema as TSchema))]),
+export const LegalProfileChange = named(
+  "LegalProfileChange",
+  Type.Object(
+    Object.fromEntries(
+      Object.entries(legalFields).map(([name, schema]) => [name, Type.Optional(nullable(schema as TSchema))]),
+    ),
+    { minProperties: 0 },
   ),
-  { minProperties: 0 },
+  legalWords,
 );
 
 /** Every field, null where it is not set. */
-export const LegalProfileReply = Type.Object(
-  Object.fromEntries(
-    Object.keys(legalFields).map((name) => [name, Type.Unsafe<string | null>({ type: ["string", "null"] })]),
-  ) as { [Name in FieldName]: ReturnType<typeof Type.Unsafe<string | null>> },
+export const LegalProfileReply = named(
+  "LegalProfile",
+  Type.Object(
+    Object.fromEntries(
+      Object.keys(legalFields).map((name) => [name, Type.Unsafe<string | null>({ type: ["string", "null"] })]),
+    ) as { [Name in FieldName]: ReturnType<typeof Type.Unsafe<string | null>> },
+  ),
+  legalWords,
 );
 
 /** A seller, as the documentation shows one. */

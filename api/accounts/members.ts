@@ -3,9 +3,11 @@
  * owner's only owners change; everybody may leave. An organization keeps at least one owner, also
  * when two leave at once: changes of one organization's members wait for each other.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { type Bus, topics } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Route, route } from "#http/route.ts";
 import { type AccessTokens, standingChanged, unauthorized } from "#identity/access_tokens.ts";
@@ -48,7 +50,9 @@ export function memberRoutes({ sql, bus, accessTokens }: MemberDeps): Route[] {
       path,
       summary: "Change a member's role; the last owner stays one",
       guard: accessTokens.member,
-      body: Type.Object({ role: oneOf(roles) }),
+      body: named("MemberChange", Type.Object({ role: oneOf(roles) }), {
+        role: "what the person may do from now on",
+      }),
       reply: { status: 200, body: MemberReply },
       errors: ["forbidden", "conflict"],
       examples: { make_an_administrator: { params: { user_id: "{{member_id}}" }, body: { role: "admin" } } },

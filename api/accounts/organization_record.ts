@@ -1,37 +1,54 @@
 /** Users and organizations as the accounts service answers them, and reading them. */
+
 import { type Static, Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
 import { roles } from "#identity/caller.ts";
 import type { AnySql } from "#store/sql.ts";
 import { exampleLegalProfile, type LegalProfile, LegalProfileReply, wholeLegalProfile } from "./legal_profile.ts";
 
-export const UserReply = Type.Object({
-  id: Type.String({ format: "uuid" }),
-  email: Type.String(),
-  first_name: Type.String(),
-  last_name: Type.String(),
-  email_verified: Type.Boolean(),
-  email_verified_at: OptionalTimestamp,
-  is_platform_admin: Type.Boolean(),
-  created_at: Timestamp,
-});
+export const UserReply = named(
+  "User",
+  Type.Object({
+    id: Type.String({ format: "uuid" }),
+    email: Type.String(),
+    first_name: Type.String(),
+    last_name: Type.String(),
+    email_verified: Type.Boolean(),
+    email_verified_at: OptionalTimestamp,
+    is_platform_admin: Type.Boolean(),
+    created_at: Timestamp,
+  }),
+  {
+    email_verified: "whether the person has proved that the address is theirs",
+    email_verified_at: "when; null before",
+    is_platform_admin: "whether the person administers the platform, beyond one organization",
+  },
+);
 export type UserReply = Static<typeof UserReply>;
 
 export const userColumns = (sql: AnySql) =>
   sql`id, email, first_name, last_name, email_verified_at is not null as email_verified, email_verified_at,
       is_platform_admin, created_at`;
 
-export const OrganizationReply = Type.Composite([
-  Type.Object({
-    id: Type.String({ format: "uuid" }),
-    name: Type.String(),
-    api_access_enabled: Type.Boolean(),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  }),
-  LegalProfileReply,
-]);
+export const OrganizationReply = named(
+  "Organization",
+  Type.Composite([
+    Type.Object({
+      id: Type.String({ format: "uuid" }),
+      name: Type.String(),
+      api_access_enabled: Type.Boolean(),
+      created_at: Timestamp,
+      updated_at: Timestamp,
+    }),
+    LegalProfileReply,
+  ]),
+  {
+    name: "what it is called",
+    api_access_enabled: "whether its owners may make API keys; a platform administrator sets it",
+  },
+);
 export type OrganizationReply = Static<typeof OrganizationReply>;
 
 export const organizationColumns = (sql: AnySql) =>
@@ -51,25 +68,42 @@ export function organizationReply({ legal_profile, ...organization }: Organizati
   return { ...organization, ...wholeLegalProfile(legal_profile) };
 }
 
-export const MemberReply = Type.Object({
-  user_id: Type.String({ format: "uuid" }),
-  email: Type.String(),
-  first_name: Type.String(),
-  last_name: Type.String(),
-  role: oneOf(roles),
-  joined_at: Timestamp,
-});
+export const MemberReply = named(
+  "Member",
+  Type.Object({
+    user_id: Type.String({ format: "uuid" }),
+    email: Type.String(),
+    first_name: Type.String(),
+    last_name: Type.String(),
+    role: oneOf(roles),
+    joined_at: Timestamp,
+  }),
+  {
+    role: "what the person may do in the organization",
+    joined_at: "when the person became a member",
+  },
+);
 
-export const InvitationReply = Type.Object({
-  id: Type.String({ format: "uuid" }),
-  email: Type.String(),
-  role: oneOf(["admin", "member"]),
-  status: oneOf(["pending", "accepted", "expired"]),
-  invited_by: nullableText,
-  created_at: Timestamp,
-  expires_at: Timestamp,
-  accepted_at: OptionalTimestamp,
-});
+export const InvitationReply = named(
+  "Invitation",
+  Type.Object({
+    id: Type.String({ format: "uuid" }),
+    email: Type.String(),
+    role: oneOf(["admin", "member"]),
+    status: oneOf(["pending", "accepted", "expired"]),
+    invited_by: nullableText,
+    created_at: Timestamp,
+    expires_at: Timestamp,
+    accepted_at: OptionalTimestamp,
+  }),
+  {
+    email: "who is invited",
+    role: "what the person may do once a member",
+    status: "`expired` after seven days",
+    invited_by: "id of the member who invited; null once that user is gone",
+    accepted_at: "when the person became a member; null before",
+  },
+);
 export type InvitationReply = Static<typeof InvitationReply>;
 
 export const invitationColumns = (sql: AnySql, now: Date) =>

@@ -1,5 +1,7 @@
 /** The caller's organization: its people (`members.ts` changes them), its pending invitations, its legal profile. */
+
 import { type Static, Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import { requireAdministrator } from "#identity/caller.ts";
 import { json, oneRow } from "#store/sql.ts";
@@ -23,10 +25,17 @@ export interface OrganizationDeps extends MemberDeps {
   now(): Date;
 }
 
-const OrganizationDetail = Type.Composite([
-  OrganizationReply,
-  Type.Object({ members: Type.Array(MemberReply), pending_invitations: Type.Array(InvitationReply) }),
-]);
+const OrganizationDetail = named(
+  "OrganizationDetail",
+  Type.Composite([
+    OrganizationReply,
+    Type.Object({ members: Type.Array(MemberReply), pending_invitations: Type.Array(InvitationReply) }),
+  ]),
+  {
+    members: "those who belong to it",
+    pending_invitations: "those who may join it",
+  },
+);
 
 const { id: user_id, email, first_name, last_name, created_at: joined_at } = exampleUser;
 const exampleMember = { user_id, email, first_name, last_name, role: "owner", joined_at };

@@ -2,8 +2,10 @@
  * The request log: an organization's billable requests, with a redacted copy of what was sent. An
  * answer waits until its entry is written; entries that come together are written together.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import type { Logger } from "#http/logger.ts";
 import { type Guard, type RequestRecord, type Route, route } from "#http/route.ts";
 import { taxStatusOf } from "#http/tax_face.ts";
@@ -20,24 +22,42 @@ const payloadCharsMax = 64 * 1024;
 /** Entries written by one statement. */
 const batchMax = 200;
 
-const Entry = Type.Object({
-  id: Type.Integer(),
-  method: Type.String(),
-  endpoint: Type.String({ description: "the path with its parameters by name" }),
-  path: Type.String({ description: "the path as it was asked" }),
-  status: Type.Integer(),
-  duration_ms: Type.Integer(),
-  user_id: Type.Unsafe<string | null>({ type: ["string", "null"] }),
-  api_key_id: Type.Unsafe<number | null>({ type: ["integer", "null"] }),
-  payload: Type.Unknown({ description: "redacted; {bytes} for a body that is no JSON" }),
-  created_at: Timestamp,
-});
+const Entry = named(
+  "LoggedRequest",
+  Type.Object({
+    id: Type.Integer(),
+    method: Type.String(),
+    endpoint: Type.String({ description: "the path with its parameters by name" }),
+    path: Type.String({ description: "the path as it was asked" }),
+    status: Type.Integer(),
+    duration_ms: Type.Integer(),
+    user_id: Type.Unsafe<string | null>({ type: ["string", "null"] }),
+    api_key_id: Type.Unsafe<number | null>({ type: ["integer", "null"] }),
+    payload: Type.Unknown({ description: "redacted; {bytes} for a body that is no JSON" }),
+    created_at: Timestamp,
+  }),
+  {
+    id: "its number; later requests have higher ones",
+    method: "of HTTP",
+    status: "of the answer",
+    duration_ms: "from the credential to the answer",
+    user_id: "who asked, by a session; null for an API key",
+    api_key_id: "the API key that asked; null for a session",
+  },
+);
 type Entry = Static<typeof Entry>;
 
-const RequestLogReply = Type.Object({
-  items: Type.Array(Entry),
-  next_cursor: Type.Unsafe<number | null>({ type: ["integer", "null"], description: "null on the last page" }),
-});
+const RequestLogReply = named(
+  "RequestLogPage",
+  Type.Object({
+    items: Type.Array(Entry),
+    next_cursor: Type.Unsafe<number | null>({ type: ["integer", "null"], description: "null on the last page" }),
+  }),
+  {
+    items: "the latest first",
+    next_cursor: "`cursor` of the next page",
+  },
+);
 
 const exampleEntry = {
   id: 1017,
@@ -67,7 +87,7 @@ export function requestLogRoutes({
       guard: accessTokens.member,
       query: {
         path: Type.Optional(Type.String({ maxLength: 500, description: "an endpoint, or a path as it was asked" })),
-        status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
+        status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599, about: "of the answer" })),
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: "default 50" })),
         cursor: Type.Optional(
           Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: "next_cursor of the page before" }),

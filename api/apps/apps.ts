@@ -3,11 +3,13 @@
  * address of the app's Runs API. Deploying another version is a change of `workflow_version_id`;
  * runs under way keep theirs.
  */
+
 import { randomInt } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
-import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { dataOf, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText, Timestamp } from "#http/timestamp.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
@@ -24,58 +26,95 @@ const public_may = Type.Array(oneOf(publicRights), {
   uniqueItems: true,
   description: "what, on a public app, a run's token may do beyond following the run",
 });
-const AccessControl = Type.Object({ access_type, public_may });
-const NewAccessControl = Type.Object(
-  { access_type, public_may: Type.Optional(public_may) },
-  { additionalProperties: false },
+const AccessControl = named("AccessControl", Type.Object({ access_type, public_may }), {
+  access_type: "`private`: access keys alone open it; `public`: anybody may start a run",
+});
+const NewAccessControl = named(
+  "NewAccessControl",
+  Type.Object({ access_type, public_may: Type.Optional(public_may) }, { additionalProperties: false }),
+  {
+    access_type: "`private`: access keys alone open it; `public`: anybody may start a run",
+  },
 );
 
-const App = Type.Object({
-  id: uuid,
-  name: Type.String(),
-  description: Type.String(),
-  project_id: uuid,
-  hostname: Type.String(),
-  runtime_id: uuid,
-  workflow_id: uuid,
-  workflow_version_id: uuid,
-  access_control: AccessControl,
-  policy: AppPolicy,
-  created_at: Timestamp,
-  created_by: nullableText,
-  updated_at: Timestamp,
-  updated_by: nullableText,
-});
+const App = named(
+  "App",
+  Type.Object({
+    id: uuid,
+    name: Type.String(),
+    description: Type.String(),
+    project_id: uuid,
+    hostname: Type.String(),
+    runtime_id: uuid,
+    workflow_id: uuid,
+    workflow_version_id: uuid,
+    access_control: AccessControl,
+    policy: AppPolicy,
+    created_at: Timestamp,
+    created_by: nullableText,
+    updated_at: Timestamp,
+    updated_by: nullableText,
+  }),
+  {
+    name: "what people call it",
+    description: "what it is for; may be empty",
+    hostname: "where its Runs API is: the Host of requests to it",
+    runtime_id: "stays the same for the life of the app",
+    access_control: "who may call it",
+    policy: "its bounds",
+  },
+);
 type App = Static<typeof App>;
 
 const name = Type.String({ minLength: 1, maxLength: 200, pattern: "\\S", description: "text that is not blank" });
 const description = Type.String({ maxLength: 4000 });
-const NewApp = Type.Object(
+const NewApp = named(
+  "NewApp",
+  Type.Object(
+    {
+      name,
+      description: Type.Optional(description),
+      project_id: uuid,
+      workflow_id: uuid,
+      workflow_version_id: Type.Optional(
+        Type.String({ format: "uuid", description: "the workflow's newest version unless given" }),
+      ),
+      access_control: Type.Optional(NewAccessControl),
+      policy: Type.Optional(AppPolicyChange),
+    },
+    { additionalProperties: false },
+  ),
   {
-    name,
-    description: Type.Optional(description),
-    project_id: uuid,
-    workflow_id: uuid,
-    workflow_version_id: Type.Optional(
-      Type.String({ format: "uuid", description: "the workflow's newest version unless given" }),
-    ),
-    access_control: Type.Optional(NewAccessControl),
-    policy: Type.Optional(AppPolicyChange),
+    name: "what people call it; its hostname is made from it",
+    description: "what it is for",
+    workflow_id: "the workflow that it runs",
+    workflow_version_id: "the version that it runs",
+    access_control: "who may call it; private unless given",
+    policy: "its bounds; each has a default",
   },
-  { additionalProperties: false },
 );
 export type NewApp = Static<typeof NewApp>;
-const AppChange = Type.Object(
+const AppChange = named(
+  "AppChange",
+  Type.Object(
+    {
+      name: Type.Optional(name),
+      description: Type.Optional(description),
+      workflow_version_id: Type.Optional(uuid),
+      access_control: Type.Optional(NewAccessControl),
+      policy: Type.Optional(AppPolicyChange),
+    },
+    { additionalProperties: false, description: "Absent fields stay; so do absent fields of policy" },
+  ),
   {
-    name: Type.Optional(name),
-    description: Type.Optional(description),
-    workflow_version_id: Type.Optional(uuid),
-    access_control: Type.Optional(NewAccessControl),
-    policy: Type.Optional(AppPolicyChange),
+    name: "another name; the hostname stays",
+    description: "another description",
+    workflow_version_id: "the version that further runs are of",
+    access_control: "who may call it from now on",
+    policy: "bounds that change",
   },
-  { additionalProperties: false, description: "Absent fields stay; so do absent fields of policy" },
 );
-const OneApp = Type.Object({ data: App });
+const OneApp = dataOf(App);
 const sortColumns = ["name", "created_at", "updated_at"] as const;
 
 export interface AppRouteDeps extends ApiDeps {
@@ -116,8 +155,12 @@ export function appRoutes({ sql, now, appDomain, personalAccessToken: guard }: A
       path,
       summary: "List apps",
       guard,
-      query: { ...pagingQuery, project_id: Type.Optional(uuid), workflow_id: Type.Optional(uuid) },
-      reply: { status: 200, body: Type.Object({ data: Type.Array(App), pagination: Pagination }) },
+      query: {
+        ...pagingQuery,
+        project_id: Type.Optional({ ...uuid, about: "apps of one project" }),
+        workflow_id: Type.Optional({ ...uuid, about: "apps that run one workflow" }),
+      },
+      reply: { status: 200, body: pageWith(App) },
       examples: { of_a_project: { query: { project_id: "{{project_id}}", sort: "name" } } },
       handle: async ({ principal, query }) => {
         const page = pageOf(query);

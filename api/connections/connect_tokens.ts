@@ -2,12 +2,21 @@
  * Connect tokens: an app's host gives one to a browser, for one end user, for 24 hours. It opens the
  * requirement-fulfilment endpoints below `/v1/connect` and nothing else.
  */
+
 import { Type } from "@sinclair/typebox";
 import type { HostRouteDeps } from "#apps/hosted_app.ts";
+import { named } from "#contracts/named_schema.ts";
 import { runLimits } from "#contracts/run_event.ts";
 import { secretPrefixes } from "#contracts/secrets.ts";
+import { dataOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { newSecret } from "#identity/secret.ts";
+
+const ConnectToken = named(
+  "ConnectToken",
+  Type.Object({ token: Type.String(), user_id: Type.String(), expires_at: Type.String({ format: "date-time" }) }),
+  { token: "the whole token, shown this once", user_id: "your name for the end user" },
+);
 
 export function connectTokenRoutes({ sql, now, hostedApp }: HostRouteDeps): Route[] {
   return [
@@ -16,16 +25,16 @@ export function connectTokenRoutes({ sql, now, hostedApp }: HostRouteDeps): Rout
       path: "/v1/connect/tokens",
       summary: "Create a connect token for one end user; it is shown this once",
       guard: hostedApp.holdsKey,
-      body: Type.Object({ user_id: Type.String({ minLength: 1, maxLength: 200 }) }, { additionalProperties: false }),
+      body: named(
+        "NewConnectToken",
+        Type.Object({ user_id: Type.String({ minLength: 1, maxLength: 200 }) }, { additionalProperties: false }),
+        {
+          user_id: "your name for the end user",
+        },
+      ),
       reply: {
         status: 201,
-        body: Type.Object({
-          data: Type.Object({
-            token: Type.String(),
-            user_id: Type.String(),
-            expires_at: Type.String({ format: "date-time" }),
-          }),
-        }),
+        body: dataOf(ConnectToken),
       },
       examples: { one_guest: { body: { user_id: "guest-17" } } },
       handle: async ({ principal: app, body }) => {

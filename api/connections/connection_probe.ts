@@ -1,6 +1,8 @@
 /** Tries the key of a connection at its vendor. A refusal is an answer like any other. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Route, route } from "#http/route.ts";
 import { countCostly } from "#identity/attempt_limits.ts";
@@ -13,11 +15,23 @@ import { type ConnectionDeps, findConnection, type OpenedConnection, openConnect
 const probeTimeoutMs = 10_000;
 const probesPerMinute = 10;
 
-const ProbeResult = Type.Object({
-  ok: Type.Boolean(),
-  latency_ms: Type.Optional(Type.Integer({ description: "until the vendor's answer" })),
-  error: Type.Optional(Type.Object({ kind: oneOf(providerErrorKinds), message: Type.String() })),
-});
+const ProbeResult = named(
+  "ConnectionProbe",
+  Type.Object({
+    ok: Type.Boolean(),
+    latency_ms: Type.Optional(Type.Integer({ description: "until the vendor's answer" })),
+    error: Type.Optional(
+      named("ProbeError", Type.Object({ kind: oneOf(providerErrorKinds), message: Type.String() }), {
+        kind: "what kind of failure, for programs",
+        message: "the failure in words",
+      }),
+    ),
+  }),
+  {
+    ok: "whether the vendor took the key",
+    error: "why it did not",
+  },
+);
 type ProbeResult = Static<typeof ProbeResult>;
 
 export function connectionProbeRoutes(deps: ConnectionDeps): Route[] {

@@ -2,10 +2,12 @@
  * Connections: credentials for model and tool vendors. The secret is encrypted at rest, never
  * answered, and used by the worker and by the calls of the connection's project only.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
-import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { dataOf, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText, Timestamp } from "#http/timestamp.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
@@ -20,32 +22,57 @@ import { type AnySql, selectPage } from "#store/sql.ts";
 const connectionProviders = [...connectionKinds, "bearer"];
 
 const uuid = Type.String({ format: "uuid" });
-const Connection = Type.Object({
-  id: uuid,
-  name: Type.String(),
-  project_id: uuid,
-  provider: oneOf(connectionProviders),
-  base_url: nullableText,
-  last_four: Type.String(),
-  created_at: Timestamp,
-  created_by: nullableText,
-  updated_at: Timestamp,
-  updated_by: nullableText,
-});
+const Connection = named(
+  "Connection",
+  Type.Object({
+    id: uuid,
+    name: Type.String(),
+    project_id: uuid,
+    provider: oneOf(connectionProviders),
+    base_url: nullableText,
+    last_four: Type.String(),
+    created_at: Timestamp,
+    created_by: nullableText,
+    updated_at: Timestamp,
+    updated_by: nullableText,
+  }),
+  {
+    name: "what people call it",
+    provider: "the vendor; `bearer` for tools and MCP servers",
+    base_url: "the vendor's address, where it is another than usual; null for the usual one",
+  },
+);
 type Connection = Static<typeof Connection>;
 
 const name = Type.String({ minLength: 1, maxLength: 200, pattern: "\\S", description: "text that is not blank" });
 const secret = Type.String({ minLength: 1, maxLength: 8192, description: "stored encrypted, never answered" });
 const baseUrl = Type.String({ maxLength: 2048, pattern: "^https?://", description: "an http or https URL" });
-const NewConnection = Type.Object(
-  { name, project_id: uuid, provider: oneOf(connectionProviders), base_url: Type.Optional(baseUrl), secret },
-  { additionalProperties: false },
+const NewConnection = named(
+  "NewConnection",
+  Type.Object(
+    { name, project_id: uuid, provider: oneOf(connectionProviders), base_url: Type.Optional(baseUrl), secret },
+    { additionalProperties: false },
+  ),
+  {
+    name: "what people call it",
+    provider: "the vendor; `bearer` for tools and MCP servers",
+    base_url: "the vendor's address, where it is another than usual",
+    secret: "the vendor's key or token",
+  },
 );
-const ConnectionChange = Type.Object(
-  { name: Type.Optional(name), base_url: Type.Optional(baseUrl), secret: Type.Optional(secret) },
-  { additionalProperties: false },
+const ConnectionChange = named(
+  "ConnectionChange",
+  Type.Object(
+    { name: Type.Optional(name), base_url: Type.Optional(baseUrl), secret: Type.Optional(secret) },
+    { additionalProperties: false },
+  ),
+  {
+    name: "another name",
+    base_url: "another address of the vendor",
+    secret: "takes the place of the old one at once",
+  },
 );
-const OneConnection = Type.Object({ data: Connection });
+const OneConnection = dataOf(Connection);
 const sortColumns = ["name", "created_at", "updated_at"] as const;
 
 export interface ConnectionDeps extends ApiDeps {
@@ -95,8 +122,8 @@ export function connectionRoutes(deps: ConnectionDeps): Route[] {
       path,
       summary: "List connections, without their secrets",
       guard,
-      query: { ...pagingQuery, project_id: Type.Optional(uuid) },
-      reply: { status: 200, body: Type.Object({ data: Type.Array(Connection), pagination: Pagination }) },
+      query: { ...pagingQuery, project_id: Type.Optional({ ...uuid, about: "connections of one project" }) },
+      reply: { status: 200, body: pageWith(Connection) },
       examples: { of_a_project: { query: { project_id: "{{project_id}}", sort: "name" } } },
       handle: async ({ principal, query }) => {
         const page = pageOf(query);

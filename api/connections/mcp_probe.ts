@@ -2,8 +2,10 @@
  * Tries an MCP server before an agent is given it: connects as a call would, and lists its tools. A probe
  * that fails is an answer like any other.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { type Route, route } from "#http/route.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
 import { requireProjectFor } from "#identity/projects.ts";
@@ -15,31 +17,58 @@ import { openConnection } from "./connections.ts";
 
 const probeTimeoutMs = 15_000;
 
-const Header = Type.Object(
+const Header = named(
+  "McpHeader",
+  Type.Object(
+    {
+      key: Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$", description: "an HTTP header name" }),
+      value: Type.String({ maxLength: 8192, pattern: "^[\\x20-\\x7e\\t]*$", description: "printable ASCII" }),
+    },
+    { additionalProperties: false },
+  ),
   {
-    key: Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$", description: "an HTTP header name" }),
-    value: Type.String({ maxLength: 8192, pattern: "^[\\x20-\\x7e\\t]*$", description: "printable ASCII" }),
+    key: "the header's name",
+    value: "what is sent with it",
   },
-  { additionalProperties: false },
 );
-const Probe = Type.Object(
+const Probe = named(
+  "McpProbe",
+  Type.Object(
+    {
+      project_id: Type.String({ format: "uuid" }),
+      url: Type.String({ minLength: 1, maxLength: 2048 }),
+      headers: Type.Optional(Type.Array(Header, { maxItems: 32 })),
+      connection_id: Type.Optional(
+        Type.String({ format: "uuid", description: "a connection of the project: its secret is the bearer token" }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
   {
-    project_id: Type.String({ format: "uuid" }),
-    url: Type.String({ minLength: 1, maxLength: 2048 }),
-    headers: Type.Optional(Type.Array(Header, { maxItems: 32 })),
-    connection_id: Type.Optional(
-      Type.String({ format: "uuid", description: "a connection of the project: its secret is the bearer token" }),
-    ),
+    url: "where the MCP server is",
+    headers: "sent with every request",
+    connection_id: "where the credential comes from",
   },
-  { additionalProperties: false },
 );
 type Probe = Static<typeof Probe>;
 
-const ProbeResult = Type.Object({
-  ok: Type.Boolean(),
-  tools: Type.Array(Type.Object({ name: Type.String(), description: Type.String() })),
-  error: Type.Optional(Type.String({ description: "why the probe failed" })),
-});
+const ProbeResult = named(
+  "McpProbeResult",
+  Type.Object({
+    ok: Type.Boolean(),
+    tools: Type.Array(
+      named("McpServerTool", Type.Object({ name: Type.String(), description: Type.String() }), {
+        name: "what it is called by",
+        description: "what it does, in the server's words",
+      }),
+    ),
+    error: Type.Optional(Type.String({ description: "why the probe failed" })),
+  }),
+  {
+    ok: "whether the server listed its tools",
+    tools: "what it has",
+  },
+);
 type ProbeResult = Static<typeof ProbeResult>;
 
 export interface McpProbeDeps extends ApiDeps {

@@ -21,9 +21,12 @@ export type SampleRateHz = (typeof sampleRatesHz)[number];
 export const opusSampleRatesHz: readonly SampleRateHz[] = [8000, 16000, 24000, 48000];
 
 export const AudioFormat = Type.Object({
-  encoding: Type.Union(encodings.map((name) => Type.Literal(name))),
+  encoding: Type.Union(
+    encodings.map((name) => Type.Literal(name)),
+    { description: "how samples are written" },
+  ),
   sample_rate: Type.Integer({ description: "Hz" }),
-  container: Type.Literal("raw"),
+  container: Type.Literal("raw", { description: "frames without a header" }),
 });
 export interface AudioFormat {
   encoding: Encoding;
@@ -35,9 +38,11 @@ export interface AudioFormat {
 /** What a client may ask for: every field optional, aliases accepted. */
 export const AudioFormatRequest = Type.Object(
   {
-    encoding: Type.Optional(Type.String()),
-    sample_rate: Type.Optional(Type.Integer()),
-    container: Type.Optional(Type.String()),
+    encoding: Type.Optional(Type.String({ description: "how samples are written; pcm_s16le unless given" })),
+    sample_rate: Type.Optional(
+      Type.Integer({ description: "Hz; 16000 for PCM, 8000 for mulaw and alaw, 48000 for opus unless given" }),
+    ),
+    container: Type.Optional(Type.String({ description: "raw, or none, which means the same" })),
   },
   { additionalProperties: false },
 );

@@ -2,8 +2,10 @@
  * What is kept of a call: timing, end reason, transcript with what was really heard, the latency
  * of each turn, usage. The gateway reports it over the seam in `internal_calls.ts`.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { type CallFailureCode, callFailureCodes } from "./codes.ts";
+import { named } from "./named_schema.ts";
 import { oneOf } from "./one_of.ts";
 import {
   type CloseReason,
@@ -18,17 +20,30 @@ export const callStates = ["reserved", "in_progress", "ended", "expired"] as con
 export type CallState = (typeof callStates)[number];
 
 /** One thing that was said. `text` is the whole; `heard_text` what was played before a barge-in. */
-export const TranscriptItem = Type.Object({
-  item_id: Type.String(),
-  turn_id: Type.String(),
-  role: oneOf(["user", "agent"]),
-  text: Type.String(),
-  heard_text: Type.String(),
-  interrupted: Type.Boolean(),
-  /** Offset from the start of the call, milliseconds. */
-  start_ms: Type.Number({ minimum: 0 }),
-  end_ms: Type.Number({ minimum: 0 }),
-});
+export const TranscriptItem = named(
+  "TranscriptItem",
+  Type.Object({
+    item_id: Type.String(),
+    turn_id: Type.String(),
+    role: oneOf(["user", "agent"]),
+    text: Type.String(),
+    heard_text: Type.String(),
+    interrupted: Type.Boolean(),
+    /** Offset from the start of the call, milliseconds. */
+    start_ms: Type.Number({ minimum: 0 }),
+    end_ms: Type.Number({ minimum: 0 }),
+  }),
+  {
+    item_id: "its id in the call",
+    turn_id: "the turn that it belongs to",
+    role: "who said it",
+    text: "the whole",
+    heard_text: "what was played of it before the caller broke in",
+    interrupted: "whether the caller broke in",
+    start_ms: "from the start of the call",
+    end_ms: "from the start of the call",
+  },
+);
 export type TranscriptItem = Static<typeof TranscriptItem>;
 
 export type TurnMetrics = Omit<ServerMessageOf<"turn_metrics">, "type">;

@@ -3,8 +3,10 @@
  * the first event is always `run.created`, the last one, and only the last one, is terminal.
  * Clients ignore types that they do not know.
  */
+
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { codeOf, runErrorCodes } from "./codes.ts";
+import { named } from "./named_schema.ts";
 import { oneOf } from "./one_of.ts";
 
 export const runStatuses = ["pending", "running", "awaiting_input", "succeeded", "failed", "canceled"] as const;
@@ -23,21 +25,39 @@ const anyObject = () => Type.Record(Type.String(), Type.Unknown());
 const count = () => Type.Integer({ minimum: 0 });
 const ms = () => Type.Number({ minimum: 0, description: "milliseconds" });
 
-export const RunUsage = Type.Object({
-  prompt_tokens: count(),
-  completion_tokens: count(),
-  total_tokens: count(),
-  cached_tokens: optional(count()),
-  reasoning_tokens: optional(count()),
-});
+export const RunUsage = named(
+  "RunUsage",
+  Type.Object({
+    prompt_tokens: count(),
+    completion_tokens: count(),
+    total_tokens: count(),
+    cached_tokens: optional(count()),
+    reasoning_tokens: optional(count()),
+  }),
+  {
+    prompt_tokens: "tokens that models were given",
+    completion_tokens: "tokens that they answered",
+    total_tokens: "both together",
+    cached_tokens: "of prompt_tokens, those that the vendor had kept",
+    reasoning_tokens: "of completion_tokens, those that nobody sees",
+  },
+);
 export type RunUsage = Static<typeof RunUsage>;
 
 /** Why a run or a node failed; `code` is stable, `message` is for people. */
-export const RunError = Type.Object({
-  code: codeOf(runErrorCodes),
-  message: Type.String(),
-  node_id: optional(Type.String()),
-});
+export const RunError = named(
+  "RunError",
+  Type.Object({
+    code: codeOf(runErrorCodes),
+    message: Type.String(),
+    node_id: optional(Type.String()),
+  }),
+  {
+    code: "stable, for programs",
+    message: "for people",
+    node_id: "the node that failed",
+  },
+);
 export type RunError = Static<typeof RunError>;
 
 export const inputRequestTypes = ["approval_request", "feedback_request"] as const;
@@ -47,14 +67,24 @@ export const inputDecisions = ["approve", "reject", "respond"] as const;
 export const inputAudiences = ["staff", "caller"] as const;
 export type InputAudience = (typeof inputAudiences)[number];
 
-export const InputRequest = Type.Object({
-  id: uuid(),
-  type: oneOf(inputRequestTypes),
-  prompt: Type.String(),
-  params: anyObject(),
-  editable_params: Type.Array(Type.String()),
-  audience: optional(oneOf(inputAudiences)),
-});
+export const InputRequest = named(
+  "InputRequest",
+  Type.Object({
+    id: uuid(),
+    type: oneOf(inputRequestTypes),
+    prompt: Type.String(),
+    params: anyObject(),
+    editable_params: Type.Array(Type.String()),
+    audience: optional(oneOf(inputAudiences)),
+  }),
+  {
+    type: "an approval is approved or rejected; feedback is given",
+    prompt: "what is asked",
+    params: "what it is about",
+    editable_params: "the params that an answer may change",
+    audience: "who may answer: those who hold a key, or also the caller of a public app",
+  },
+);
 export type InputRequest = Static<typeof InputRequest>;
 
 const inputRequestData = {

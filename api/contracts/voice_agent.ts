@@ -3,7 +3,9 @@
  * keeps just what the customer wrote (`VoiceAgentConfig`); a call runs on `completeConfig(…)`,
  * in which every default is filled in.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
+import { named } from "./named_schema.ts";
 import { oneOf } from "./one_of.ts";
 
 /** The stages of a voice pipeline: speech to text, language model, text to speech. */
@@ -13,7 +15,8 @@ export type ModelStage = (typeof modelStages)[number];
 const closed = { additionalProperties: false } as const;
 
 /** Text up to `maxLength` characters. */
-const text = (maxLength: number, minLength = 0) => Type.String({ minLength, maxLength });
+const text = (maxLength: number, minLength = 0, about?: string) =>
+  Type.String({ minLength, maxLength, ...(about !== undefined && { about }) });
 
 const name = Type.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z_][A-Za-z0-9_-]*$" });
 const uuid = Type.String({ format: "uuid" });
@@ -28,100 +31,181 @@ const phoneNumber = Type.String({
 const modelSettings = (providers: readonly string[]) =>
   Type.Object(
     {
-      provider: Type.Optional(oneOf(providers)),
-      model: Type.Optional(text(200)),
-      connection_id: Type.Optional(uuid),
-      language: Type.Optional(Type.String({ minLength: 2, maxLength: 35, default: "en" })),
-      voice: Type.Optional(text(200)),
-      base_url: Type.Optional(httpUrl),
-      temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
-      options: Type.Optional(Type.Record(Type.String({ maxLength: 100 }), Type.Unknown())),
+      provider: Type.Optional({ ...oneOf(providers), about: "the vendor; each stage has a default" }),
+      model: Type.Optional(text(200, 0, "one of the vendor's models")),
+      connection_id: Type.Optional({ ...uuid, about: "the connection that has the vendor's key" }),
+      language: Type.Optional(Type.String({ minLength: 2, maxLength: 35, default: "en", about: "a language tag" })),
+      voice: Type.Optional(text(200, 0, "one of the vendor's voices")),
+      base_url: Type.Optional({ ...httpUrl, about: "in place of the connection's address" }),
+      temperature: Type.Optional(
+        Type.Number({ minimum: 0, maximum: 2, about: "how freely a language model chooses its words" }),
+      ),
+      options: Type.Optional(
+        Type.Record(Type.String({ maxLength: 100 }), Type.Unknown(), {
+          about: "the vendor's own, as its page has them",
+        }),
+      ),
     },
     closed,
   );
 
-const headers = Type.Array(Type.Object({ key: text(200, 1), value: text(8192) }, closed), { maxItems: 50 });
+const headers = Type.Array(
+  Type.Object({ key: text(200, 1, "the header's name"), value: text(8192, 0, "what is sent with it") }, closed),
+  { maxItems: 50 },
+);
 const paramTypes = ["string", "number", "integer", "boolean", "object", "array"] as const;
 
 const param = {
-  name: text(100, 1),
-  type: Type.Optional(oneOf(paramTypes)),
-  description: Type.Optional(text(2000)),
-  required: Type.Optional(Type.Boolean()),
+  name: text(100, 1, "what the model calls it"),
+  type: Type.Optional({ ...oneOf(paramTypes), about: "what kind of value; string unless given" }),
+  description: Type.Optional(text(2000, 0, "what it is, for the model")),
+  required: Type.Optional(Type.Boolean({ about: "whether the model must give it" })),
 };
 
-const HttpTool = Type.Object(
+const HttpTool = named(
+  "HttpTool",
+  Type.Object(
+    {
+      name,
+      description: Type.Optional(text(4000)),
+      method: Type.Optional(oneOf(["GET", "POST", "PUT", "PATCH", "DELETE"])),
+      url: httpUrl,
+      headers: Type.Optional(headers),
+      params: Type.Optional(
+        Type.Array(
+          Type.Object(
+            {
+              ...param,
+              in: Type.Optional({ ...oneOf(["path", "query", "body", "header"]), about: "where it is put" }),
+            },
+            closed,
+          ),
+          {
+            maxItems: 100,
+          },
+        ),
+      ),
+      long_running: Type.Optional(Type.Boolean()),
+      timeout_s: Type.Optional(Type.Number({ minimum: 0.1, maximum: 120 })),
+    },
+    closed,
+  ),
   {
-    name,
-    description: Type.Optional(text(4000)),
-    method: Type.Optional(oneOf(["GET", "POST", "PUT", "PATCH", "DELETE"])),
-    url: httpUrl,
-    headers: Type.Optional(headers),
-    params: Type.Optional(
-      Type.Array(Type.Object({ ...param, in: Type.Optional(oneOf(["path", "query", "body", "header"])) }, closed), {
-        maxItems: 100,
-      }),
-    ),
-    long_running: Type.Optional(Type.Boolean()),
-    timeout_s: Type.Optional(Type.Number({ minimum: 0.1, maximum: 120 })),
+    name: "what the model calls it",
+    description: "what it does, for the model",
+    method: "of HTTP; GET unless given",
+    url: "where it is; `{name}` in it stands for a param",
+    headers: "sent with every request",
+    params: "what the model gives it",
+    long_running: "true: the conversation goes on while it works",
+    timeout_s: "seconds until it fails",
   },
-  closed,
 );
 
-const ClientTool = Type.Object(
+const ClientTool = named(
+  "ClientTool",
+  Type.Object(
+    {
+      name,
+      description: Type.Optional(text(4000)),
+      params: Type.Optional(Type.Array(Type.Object(param, closed), { maxItems: 100 })),
+      expects_response: Type.Optional(Type.Boolean()),
+      long_running: Type.Optional(Type.Boolean()),
+      timeout_s: Type.Optional(Type.Number({ minimum: 1, maximum: 120 })),
+    },
+    closed,
+  ),
   {
-    name,
-    description: Type.Optional(text(4000)),
-    params: Type.Optional(Type.Array(Type.Object(param, closed), { maxItems: 100 })),
-    expects_response: Type.Optional(Type.Boolean()),
-    long_running: Type.Optional(Type.Boolean()),
-    timeout_s: Type.Optional(Type.Number({ minimum: 1, maximum: 120 })),
+    name: "what the model calls it",
+    description: "what it does, for the model",
+    params: "what the model gives it",
+    long_running: "true: the conversation goes on while it works",
+    timeout_s: "seconds until it fails",
+    expects_response: "whether the client answers it",
   },
-  closed,
 );
 
-const McpServer = Type.Object(
+const McpServer = named(
+  "McpServer",
+  Type.Object(
+    {
+      name,
+      url: httpUrl,
+      connection_id: Type.Optional(uuid),
+      headers: Type.Optional(headers),
+      allowed_tools: Type.Optional(Type.Array(text(200, 1), { maxItems: 200 })),
+      long_running: Type.Optional(Type.Boolean()),
+    },
+    closed,
+  ),
   {
-    name,
-    url: httpUrl,
-    connection_id: Type.Optional(uuid),
-    headers: Type.Optional(headers),
-    allowed_tools: Type.Optional(Type.Array(text(200, 1), { maxItems: 200 })),
-    long_running: Type.Optional(Type.Boolean()),
+    name: "tells it from the agent's other servers",
+    url: "where it is",
+    connection_id: "the connection that has its credential",
+    headers: "sent with every request",
+    allowed_tools: "the only ones of its tools; all unless given",
+    long_running: "true: the conversation goes on while its tools work",
   },
-  closed,
 );
 
-const Transfer = Type.Object(
+const Transfer = named(
+  "Transfer",
+  Type.Object(
+    {
+      enabled: Type.Optional(Type.Boolean()),
+      phone_number: Type.Optional(phoneNumber),
+      destinations: Type.Optional(
+        Type.Array(
+          Type.Object(
+            { label: text(100, 1, "what the model calls it"), phone_number: { ...phoneNumber, about: "where to" } },
+            closed,
+          ),
+          { maxItems: 50 },
+        ),
+      ),
+    },
+    closed,
+  ),
   {
-    enabled: Type.Optional(Type.Boolean()),
-    phone_number: Type.Optional(phoneNumber),
-    destinations: Type.Optional(
-      Type.Array(Type.Object({ label: text(100, 1), phone_number: phoneNumber }, closed), { maxItems: 50 }),
-    ),
+    enabled: "whether calls may be handed on",
+    phone_number: "where to",
+    destinations: "further ones, which the model chooses from by their label",
   },
-  closed,
 );
 
 export const backgroundSounds = ["none", "office", "cafe", "call_center", "keyboard"] as const;
 
-const Advanced = Type.Object(
+const Advanced = named(
+  "AdvancedSettings",
+  Type.Object(
+    {
+      max_call_duration_s: Type.Optional(Type.Integer({ minimum: 10, maximum: 43200, default: 1800 })),
+      idle_timeout_s: Type.Optional(
+        Type.Integer({ minimum: 0, maximum: 3600, default: 60, description: "0 turns it off; otherwise 5 or more" }),
+      ),
+      max_tool_steps: Type.Optional(Type.Integer({ minimum: 1, maximum: 20, default: 3 })),
+      eos_silence_ms: Type.Optional(Type.Integer({ minimum: 100, maximum: 5000, default: 500 })),
+      turn_sensitivity: Type.Optional(oneOf(["auto", "low", "medium", "high"])),
+      preemptive_tts: Type.Optional(Type.Boolean({ default: false })),
+      noise_cancellation: Type.Optional(oneOf(["auto", "off", "near_field", "far_field", "telephony"])),
+      allow_interruptions: Type.Optional(Type.Boolean({ default: true })),
+      background_sound: Type.Optional(
+        Type.String({ maxLength: 2048, pattern: `^(${backgroundSounds.join("|")}|https://[^\\s]+)$`, default: "none" }),
+      ),
+    },
+    closed,
+  ),
   {
-    max_call_duration_s: Type.Optional(Type.Integer({ minimum: 10, maximum: 43200, default: 1800 })),
-    idle_timeout_s: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 3600, default: 60, description: "0 turns it off; otherwise 5 or more" }),
-    ),
-    max_tool_steps: Type.Optional(Type.Integer({ minimum: 1, maximum: 20, default: 3 })),
-    eos_silence_ms: Type.Optional(Type.Integer({ minimum: 100, maximum: 5000, default: 500 })),
-    turn_sensitivity: Type.Optional(oneOf(["auto", "low", "medium", "high"])),
-    preemptive_tts: Type.Optional(Type.Boolean({ default: false })),
-    noise_cancellation: Type.Optional(oneOf(["auto", "off", "near_field", "far_field", "telephony"])),
-    allow_interruptions: Type.Optional(Type.Boolean({ default: true })),
-    background_sound: Type.Optional(
-      Type.String({ maxLength: 2048, pattern: `^(${backgroundSounds.join("|")}|https://[^\\s]+)$`, default: "none" }),
-    ),
+    max_call_duration_s: "a call ends after so many seconds",
+    idle_timeout_s: "a call ends after so many seconds in which nobody speaks",
+    max_tool_steps: "tools that the model may call one after the other for one answer",
+    eos_silence_ms: "silence after which the caller's turn is over; by turn_sensitivity unless given",
+    turn_sensitivity: "how soon a turn is taken for over: high waits least",
+    preemptive_tts: "speak already while the model still writes",
+    noise_cancellation: "for what kind of microphone",
+    allow_interruptions: "whether a caller can break in while the agent speaks",
+    background_sound: "what is heard behind the agent",
   },
-  closed,
 );
 
 /**
@@ -129,25 +213,45 @@ const Advanced = Type.Object(
  * @param providers names that the settings of each stage may have
  */
 export const voiceAgentConfig = (providers: Readonly<Record<ModelStage, readonly string[]>>) =>
-  Type.Object(
+  named(
+    "VoiceAgentConfig",
+    Type.Object(
+      {
+        name: Type.Optional(text(200)),
+        instructions: Type.Optional(text(100_000)),
+        welcome_message: Type.Optional(text(4000)),
+        mode: Type.Optional(oneOf(["pipeline", "realtime"])),
+        stt: Type.Optional(modelSettings(providers.stt)),
+        llm: Type.Optional(modelSettings(providers.llm)),
+        tts: Type.Optional(modelSettings(providers.tts)),
+        realtime: Type.Optional(modelSettings([])),
+        tools: Type.Optional(Type.Array(HttpTool, { maxItems: 64 })),
+        client_tools: Type.Optional(Type.Array(ClientTool, { maxItems: 64 })),
+        mcp_servers: Type.Optional(Type.Array(McpServer, { maxItems: 16 })),
+        transfer: Type.Optional(Transfer),
+        end_call_enabled: Type.Optional(Type.Boolean({ default: false })),
+        recording_enabled: Type.Optional(Type.Boolean({ default: false })),
+        advanced: Type.Optional(Advanced),
+      },
+      closed,
+    ),
     {
-      name: Type.Optional(text(200)),
-      instructions: Type.Optional(text(100_000)),
-      welcome_message: Type.Optional(text(4000)),
-      mode: Type.Optional(oneOf(["pipeline", "realtime"])),
-      stt: Type.Optional(modelSettings(providers.stt)),
-      llm: Type.Optional(modelSettings(providers.llm)),
-      tts: Type.Optional(modelSettings(providers.tts)),
-      realtime: Type.Optional(modelSettings([])),
-      tools: Type.Optional(Type.Array(HttpTool, { maxItems: 64 })),
-      client_tools: Type.Optional(Type.Array(ClientTool, { maxItems: 64 })),
-      mcp_servers: Type.Optional(Type.Array(McpServer, { maxItems: 16 })),
-      transfer: Type.Optional(Transfer),
-      end_call_enabled: Type.Optional(Type.Boolean({ default: false })),
-      recording_enabled: Type.Optional(Type.Boolean({ default: false })),
-      advanced: Type.Optional(Advanced),
+      name: "its name in its own mouth",
+      instructions: "what the model is told",
+      welcome_message: "what it says first; nothing unless given",
+      mode: "`pipeline`: recognition, model and speech; `realtime`: one model that hears and speaks",
+      stt: "how speech is recognized; without it the agent takes typed text and keys alone",
+      llm: "what answers",
+      tts: "what speaks",
+      realtime: "the model of that mode",
+      tools: "HTTP endpoints that the model may call",
+      client_tools: "what the model may ask of the caller's program",
+      mcp_servers: "servers whose tools the model may call",
+      transfer: "to whom calls may be handed on",
+      end_call_enabled: "whether the model may end the call",
+      recording_enabled: "whether calls are recorded",
+      advanced: "timing and sound",
     },
-    closed,
   );
 export type VoiceAgentConfig = Static<ReturnType<typeof voiceAgentConfig>>;
 

@@ -80,39 +80,44 @@ export const endReasons = [
 export type EndReason = (typeof endReasons)[number];
 
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
-const ms = () => Type.Number({ minimum: 0, description: "milliseconds" });
-const count = () => Type.Integer({ minimum: 0 });
+const ms = (what?: string) => Type.Number({ minimum: 0, description: what ? `${what}, milliseconds` : "milliseconds" });
+const count = (description?: string) => Type.Integer({ minimum: 0, ...(description !== undefined && { description }) });
 const textOf = (maxLength: number) => Type.String({ maxLength });
 const id = () => Type.String();
 /** `apology`: an answer failed, and the agent says so. */
 const speechSource = () => oneOf(["welcome", "model", "say", "filler", "apology"]);
 
 export const Usage = Type.Object({
-  input_audio_ms: ms(),
-  output_audio_ms: ms(),
-  llm: Type.Object({ prompt: count(), completion: count(), cached: count() }),
-  tts_characters: count(),
-  stt_ms: ms(),
-  tool_calls: count(),
+  input_audio_ms: ms("what was heard"),
+  output_audio_ms: ms("what was said"),
+  llm: Type.Object(
+    {
+      prompt: count("tokens that the model was given"),
+      completion: count("tokens that it answered"),
+      cached: count("of prompt, those that the vendor had kept"),
+    },
+    { description: "the language model's tokens" },
+  ),
+  tts_characters: count("characters that were spoken"),
+  stt_ms: ms("speech that was recognized"),
+  tool_calls: count("tools that were called"),
 });
 export type Usage = Static<typeof Usage>;
 
 const TurnMetrics = {
-  turn_id: id(),
-  /** Silence waited for before the turn was taken. */
-  eos_wait_ms: ms(),
-  stt_final_ms: ms(),
-  llm_ttft_ms: ms(),
-  tts_ttfb_ms: ms(),
-  /** What the gateway added: the whole less the wait and the providers. */
-  gateway_ms: ms(),
-  /** From the frame that completed the end-of-speech wait to the first byte of the answer. */
-  end_of_turn_to_audio_ms: ms(),
-  /** From the same frame to the client's report that the answer plays (`mark`), where it reports. */
-  to_playout_ms: optional(ms()),
-  interrupted: Type.Boolean(),
-  tool_ms: optional(ms()),
-  preemptive_hit: Type.Boolean(),
+  turn_id: Type.String({ description: "the turn's id in its call" }),
+  eos_wait_ms: ms("silence waited for before the turn was taken"),
+  stt_final_ms: ms("until the recognizer was sure"),
+  llm_ttft_ms: ms("until the model's first words"),
+  tts_ttfb_ms: ms("until the first sound of the answer"),
+  gateway_ms: ms("what the gateway added: the whole less the wait and the providers"),
+  end_of_turn_to_audio_ms: ms("from the frame that completed the end-of-speech wait to the first byte of the answer"),
+  to_playout_ms: optional(
+    ms("from the same frame to the client's report that the answer plays (`mark`), where it reports"),
+  ),
+  interrupted: Type.Boolean({ description: "whether the caller broke in" }),
+  tool_ms: optional(ms("what tools took")),
+  preemptive_hit: Type.Boolean({ description: "whether the answer was begun before the turn was over, and kept" }),
 };
 
 /** Server to client, without the common fields `seq` and `t`. */

@@ -3,7 +3,9 @@
  * form; `api/workflows/workflow_rules.ts` checks what a schema cannot (one input, no cycle, references to
  * ancestors only …) and names each offending node.
  */
+
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { named } from "./named_schema.ts";
 import { oneOf } from "./one_of.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -38,16 +40,16 @@ export const SchemaNode = Type.Recursive(
   (This) =>
     Type.Object(
       {
-        type: oneOf(schemaTypes),
-        description: optional(text(2000)),
-        required: optional(Type.Boolean()),
-        enum: optional(Type.Array(Type.Unknown(), { maxItems: 1000 })),
-        properties: optional(Type.Record(text(200, 1), This)),
+        type: { ...oneOf(schemaTypes), about: "what kind of value" },
+        description: optional(Type.String({ maxLength: 2000, about: "what it is" })),
+        required: optional(Type.Boolean({ about: "of a field: whether it has to be there; false unless given" })),
+        enum: optional(Type.Array(Type.Unknown(), { maxItems: 1000, about: "the only values" })),
+        properties: optional(Type.Record(text(200, 1), This, { about: "fields of an object" })),
         items: optional(This),
       },
       closed,
     ),
-  { $id: "SchemaNode" },
+  { $id: "SchemaNode", description: "the form of a value, of one field, or of what is in an array" },
 );
 
 /** A JSONPath (RFC 9535) such as `$.input.question`, or a literal: anything that is not a string beginning with `$`. */
@@ -96,40 +98,76 @@ export type McpTool = Static<typeof McpTool>;
 const nodeId = () => Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_-]{0,63}$" });
 
 /** `config` is checked by the node's kind in a second step, so that its errors name the node. */
-export const WorkflowNode = Type.Object(
-  {
-    id: nodeId(),
-    type: Type.String(),
-    name: optional(text(200)),
-    config: optional(Type.Record(Type.String(), Type.Unknown())),
-    inputs: optional(Type.Record(text(200, 1), reference())),
-    retry: optional(
-      Type.Object(
-        {
-          max_attempts: Type.Integer({ minimum: 1, maximum: 10 }),
-          backoff_ms: optional(Type.Integer({ minimum: 0, maximum: 600_000 })),
-        },
-        closed,
+export const WorkflowNode = named(
+  "WorkflowNode",
+  Type.Object(
+    {
+      id: nodeId(),
+      type: Type.String(),
+      name: optional(text(200)),
+      config: optional(Type.Record(Type.String(), Type.Unknown())),
+      inputs: optional(Type.Record(text(200, 1), reference())),
+      retry: optional(
+        Type.Object(
+          {
+            max_attempts: Type.Integer({ minimum: 1, maximum: 10, about: "the first one counted" }),
+            backoff_ms: optional(
+              Type.Integer({
+                minimum: 0,
+                maximum: 600_000,
+                about: "wait before the second attempt; each further one waits twice as long",
+              }),
+            ),
+          },
+          closed,
+        ),
       ),
-    ),
-    timeout_s: optional(Type.Number({ minimum: 0.1, maximum: 86_400 })),
-    join: optional(oneOf(["all", "any"])),
+      timeout_s: optional(Type.Number({ minimum: 0.1, maximum: 86_400 })),
+      join: optional(oneOf(["all", "any"])),
+    },
+    closed,
+  ),
+  {
+    id: "unique in its graph; references name it",
+    type: "its kind: one of `/v1/workflow-node-kinds`",
+    name: "what people call it",
+    config: "what its kind is told",
+    inputs: "what it is given, by name",
+    retry: "tried again when it fails",
+    timeout_s: "seconds until it fails",
+    join: "waits for all edges that lead to it (default), or for the first",
   },
-  closed,
 );
 export type WorkflowNode = Static<typeof WorkflowNode>;
 
-export const WorkflowEdge = Type.Object({ from: nodeId(), to: nodeId(), handle: optional(text(64, 1)) }, closed);
+export const WorkflowEdge = named(
+  "WorkflowEdge",
+  Type.Object({ from: nodeId(), to: nodeId(), handle: optional(text(64, 1)) }, closed),
+  {
+    from: "the node that it leaves",
+    to: "the node that it leads to",
+    handle: "the branch of the node that it leaves by; `default` unless given, `error` where the node failed",
+  },
+);
 export type WorkflowEdge = Static<typeof WorkflowEdge>;
 
-export const WorkflowDefinition = Type.Object(
+export const WorkflowDefinition = named(
+  "WorkflowDefinition",
+  Type.Object(
+    {
+      schema_version: Type.Literal(1),
+      input: optional(SchemaNode),
+      nodes: Type.Array(WorkflowNode, { minItems: 1, maxItems: workflowLimits.nodesMax }),
+      edges: Type.Array(WorkflowEdge, { maxItems: workflowLimits.edgesMax }),
+    },
+    closed,
+  ),
   {
-    schema_version: Type.Literal(1),
-    input: optional(SchemaNode),
-    nodes: Type.Array(WorkflowNode, { minItems: 1, maxItems: workflowLimits.nodesMax }),
-    edges: Type.Array(WorkflowEdge, { maxItems: workflowLimits.edgesMax }),
+    schema_version: "always 1",
+    input: "the form of what a run is started with",
+    nodes: "its steps",
+    edges: "their order",
   },
-  closed,
 );
 export type WorkflowDefinition = Static<typeof WorkflowDefinition>;
 

@@ -20,10 +20,16 @@ export function closed<S extends TSchema>(schema: S): S {
   return {
     ...schema,
     ...(properties && {
-      properties: Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, closed(field)])),
+      properties: Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, closedPart(field)])),
       additionalProperties: additionalProperties ?? false,
     }),
-    ...(items && { items: Array.isArray(items) ? items.map(closed) : closed(items) }),
-    ...(anyOf && { anyOf: anyOf.map(closed) }),
+    ...(items && { items: Array.isArray(items) ? items.map(closedPart) : closedPart(items) }),
+    ...(anyOf && { anyOf: anyOf.map(closedPart) }),
   };
+}
+
+/** Without its name, which is the open schema's: replies have that one. */
+function closedPart<S extends TSchema>(schema: S): S {
+  const { $id: _, ...part } = closed(schema);
+  return part as S;
 }

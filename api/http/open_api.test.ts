@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { openApiFor } from "./open_api.ts";
 import { publicAccess, type Route, route } from "./route.ts";
 
 const errors = { schema: { type: "object" }, invalidRequest: "unprocessable" } as const;
 const info = { title: "T", version: "1", description: "D" };
-const Thing = Type.Object({ data: Type.Object({ id: Type.String() }) });
+const Thing = named("Thing", Type.Object({ data: Type.Object({ id: Type.String() }) }));
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads the document as a client in JavaScript does
 const documentOf = (routes: readonly Route[]): any => JSON.parse(JSON.stringify(openApiFor(info, errors, routes)));
@@ -17,7 +18,7 @@ const create = route({
   path: "/v1/things",
   summary: "Make a thing",
   guard: publicAccess,
-  body: Type.Object({ name: Type.Optional(Type.String()) }),
+  body: named("NewThing", Type.Object({ name: Type.Optional(Type.String()) }), { name: "what people call it" }),
   reply: { status: 201, body: Thing },
   otherReplies: { 200: "The thing that was made before" },
   examples: {
@@ -33,7 +34,7 @@ const read = route({
   guard: publicAccess,
   params: { part: Type.Integer() },
   query: { wide: Type.Optional(Type.Boolean()), unit: Type.String() },
-  reply: { status: 200, body: Type.String(), mediaType: "application/xml" },
+  reply: { status: 200, body: named("Part", Type.String()), mediaType: "application/xml" },
   paramsFrom: { thing_id: { route: "POST /v1/things", field: "data.id" } },
   examples: { in_metres: { query: { unit: "m" } } },
   handle: async () => "<a/>",
@@ -69,7 +70,10 @@ describe("the OpenAPI document of routes", () => {
   });
 
   it("has a recursive schema once, and refers to it", () => {
-    const Tree = Type.Recursive((self) => Type.Object({ children: Type.Array(self) }), { $id: "Tree" });
+    const Tree = named(
+      "Tree",
+      Type.Recursive((self) => Type.Object({ children: Type.Array(self) }), { $id: "Tree" }),
+    );
     const make = (path: "/v1/a" | "/v1/b") =>
       route({
         method: "POST",
@@ -98,16 +102,22 @@ describe("the OpenAPI document of routes", () => {
       reply: { status: 204 },
       handle: async () => new Response(),
     } as const;
-    const choice = route({ ...common, path: "/v1/c", guard: publicAccess, body: Type.Object({ one: oneOf([]) }) });
+    const choice = route({
+      ...common,
+      path: "/v1/c",
+      guard: publicAccess,
+      body: named("Choice", Type.Object({ one: oneOf([]) })),
+    });
     const internal = route({
       ...common,
       path: "/internal/x",
       guard: { scheme: "internal_secret", check: async () => undefined },
     });
     const document = documentOf([choice, internal]);
-    assert.deepEqual(document.paths["/v1/c"].post.requestBody.content["application/json"].schema.properties.one, {
-      not: {},
+    assert.deepEqual(document.paths["/v1/c"].post.requestBody.content["application/json"].schema, {
+      $ref: "#/components/schemas/Choice",
     });
+    assert.deepEqual(document.components.schemas.Choice.properties.one, { not: {} });
     assert.deepEqual(Object.keys(document.paths), ["/v1/c"]);
   });
 });

@@ -1,6 +1,7 @@
 /** OpenAPI 3.1 of a route table. TypeBox schemas are JSON Schemas already. */
 import { OptionalKind, type TSchema } from "@sinclair/typebox";
 import { type ErrorCode, errorCatalogue } from "#contracts/errors.ts";
+import { fieldWords } from "./field_words.ts";
 import { examplesIn } from "./open_api_examples.ts";
 import type { CredentialScheme, Route } from "./route.ts";
 
@@ -54,43 +55,79 @@ export function openApiFor(info: OpenApiInfo, errors: ErrorContract, routes: rea
     paths[spec.path] ??= {};
     paths[spec.path]![spec.method.toLowerCase()] = operationFor(spec, shown, errors);
   }
-  const schemas: Record<string, unknown> = { Error: errors.schema };
+  const shared: SharedSchemas = new Map();
+  const sharedPaths = withSharedSchemas(paths, shared);
+  const schemas = Object.fromEntries([...shared].sort().map(([name, { schema }]) => [name, schema]));
   return {
     openapi: "3.1.0",
     info,
-    paths: withSharedSchemas(paths, schemas),
+    paths: sharedPaths,
     components: {
       securitySchemes: Object.fromEntries(Object.entries(securitySchemes).filter(([name]) => schemes.has(name))),
-      schemas,
+      schemas: { Error: documented(errors.schema, shared), ...schemas },
     },
   };
 }
 
 /**
- * Schemas with an `$id` (TypeBox makes one for each recursive type) stand among the shared ones, once,
- * and wherever they are used, themselves included, stands a reference.
+ * Schemas with an `$id` (`named` gives one, and TypeBox to each recursive type) stand among the shared
+ * ones, once, and wherever they are used, themselves included, stands a reference.
+ * @throws Error for two schemas of one name
  */
-function withSharedSchemas(value: unknown, shared: Record<string, unknown>): unknown {
+function withSharedSchemas(value: unknown, shared: SharedSchemas): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((one) => withSharedSchemas(one, shared));
-  const { $id, ...rest } = value as { $id?: unknown; enum?: unknown };
+  const { $id, ...rest } = value as { $id?: unknown; enum?: unknown; about?: unknown };
   // JSON Schema advises against a set of no words: it says that nothing fits.
-  if (Array.isArray(rest.enum) && rest.enum.length === 0) return { not: {} };
-  const isNamed = typeof $id === "string";
-  if (isNamed && $id in shared) return { $ref: refTo($id) };
-  // Taken before its parts are looked at, since they name it.
-  if (isNamed) shared[$id] = {};
+  if (Array.isArray(rest.enum) && rest.enum.length === 0) return documented({ ...wordsIn(rest), not: {} }, shared);
+  if (typeof $id !== "string") return documented(rest, shared);
+  // About the place where it is used, not about the schema.
+  const { about, ...own } = rest as { about?: string };
+  const reference = { $ref: refTo($id), ...(about !== undefined && { description: about }) };
+  const text = JSON.stringify(own);
+  const known = shared.get($id);
+  if (known && known.text !== text) throw new Error(`Two schemas have the name ${$id}: give one of them another`);
+  if (known) return reference;
+  // Taken before its parts are looked at, since they may name it.
+  const entry = { text, schema: {} as unknown };
+  shared.set($id, entry);
+  entry.schema = documented(own, shared);
+  return reference;
+}
+
+/** Shared schemas by name: how they are declared, and how documents have them. */
+type SharedSchemas = Map<string, { text: string; schema: unknown }>;
+
+/** A part of a document: references to shared schemas, and words in the place where readers look for them. */
+function documented(part: object, shared: SharedSchemas): object {
+  const { about, ...rest } = part as { about?: string; properties?: object };
   const copy = Object.fromEntries(
     Object.entries(rest).map(([key, child]) => {
       if (key === "examples") return [key, child];
-      const isName = key === "$ref" && typeof child === "string" && !child.startsWith("#");
+      if (key === "properties" && isSchema(part)) return [key, withCommonWords(child, shared)];
+      const isName = key === "$ref" && typeof child === "string" && !(child as string).startsWith("#");
       return [key, isName ? refTo(child) : withSharedSchemas(child, shared)];
     }),
   );
-  if (!isNamed) return copy;
-  shared[$id] = copy;
-  return { $ref: refTo($id) };
+  return about === undefined ? copy : { ...copy, description: joined(about, copy.description) };
 }
+
+const wordsIn = ({ about }: { about?: unknown }) => (about === undefined ? {} : { about });
+
+const isSchema = (part: object) => "type" in part && part.type === "object";
+
+/** An object's fields; those that nobody describes mean what they mean everywhere. */
+function withCommonWords(fields: object, shared: SharedSchemas): object {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, schema]) => {
+      const own = withSharedSchemas(schema, shared) as { $ref?: string; description?: string };
+      const words = fieldWords[name];
+      return [name, own.description || own.$ref || words === undefined ? own : { ...own, description: words }];
+    }),
+  );
+}
+
+const joined = (about: string, expected: unknown) => (typeof expected === "string" ? `${about}: ${expected}` : about);
 
 const refTo = (name: string) => `#/components/schemas/${name}`;
 
@@ -111,14 +148,14 @@ function operationFor(spec: Spec, all: readonly Spec[], errors: ErrorContract): 
         name,
         in: "path",
         required: true,
-        schema: schemaOf(name),
+        ...describedParameter(name, schemaOf(name)),
         ...examples.ofPath(name),
       })),
       ...Object.entries(spec.query ?? {}).map(([name, schema]) => ({
         name,
         in: "query",
         required: !(OptionalKind in schema),
-        schema,
+        ...describedParameter(name, schema),
         ...examples.ofQuery(name),
       })),
     ],
@@ -131,6 +168,13 @@ function operationFor(spec: Spec, all: readonly Spec[], errors: ErrorContract): 
     }),
     responses: responsesOf(spec, all, errors),
   };
+}
+
+/** What is said of a parameter stands beside its schema. */
+function describedParameter(name: string, given: object): { description?: string; schema: object } {
+  const { about = fieldWords[name], description, ...schema } = given as { about?: string; description?: string };
+  const words = about === undefined ? description : joined(about, description);
+  return { ...(words !== undefined && { description: words }), schema };
 }
 
 function responsesOf(spec: Spec, all: readonly Spec[], errors: ErrorContract): Record<string, object> {

@@ -1,6 +1,7 @@
 /** Lists: `page` and `page_size` in, `pagination` out, and `sort` against an allow-list of columns. */
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TArray, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { type Named, named } from "#contracts/named_schema.ts";
 
 export const pageSizeDefault = 20;
 export const pageSizeMax = 100;
@@ -16,12 +17,19 @@ export const pagingQuery = {
   ),
 };
 
-export const Pagination = Type.Object({
-  page: Type.Integer(),
-  page_size: Type.Integer(),
-  page_count: Type.Integer(),
-  total_count: Type.Integer(),
-});
+export const Pagination = named(
+  "Pagination",
+  Type.Object(
+    { page: Type.Integer(), page_size: Type.Integer(), page_count: Type.Integer(), total_count: Type.Integer() },
+    { description: "which page this is, and of how many" },
+  ),
+  {
+    page: "this page's number; the first is 1",
+    page_size: "at most so many on a page",
+    page_count: "pages that there are",
+    total_count: "on all pages together",
+  },
+);
 export type Pagination = Static<typeof Pagination>;
 
 export interface Page {
@@ -73,3 +81,17 @@ export function sortOf<Column extends string>(
   }
   return keys;
 }
+
+/** `{data}`: the platform's answer with one of them. */
+export function dataOf<S extends TSchema>(schema: Named<S>): Named<TObject<{ data: S }>> {
+  return named(`One${schema.$id}`, Type.Object({ data: schema as S }), { data: "the resource as it is now" } as never);
+}
+
+/** `{data, pagination}`: the platform's answer with a page of them. */
+export function pageWith<S extends TSchema>(schema: Named<S>): Named<PageReply<S>> {
+  return named(`${schema.$id}Page`, Type.Object({ data: Type.Array(schema as S), pagination: Pagination }), {
+    data: "this page's, in the order that `sort` asks for",
+  } as never);
+}
+
+type PageReply<S extends TSchema> = TObject<{ data: TArray<S>; pagination: typeof Pagination }>;

@@ -10,10 +10,11 @@ export const platformErrorContract: ErrorContract = {
     properties: {
       error: {
         type: "object",
+        description: "what went wrong",
         required: ["code", "message"],
         properties: {
-          code: { type: "string", enum: Object.keys(errorCatalogue) },
-          message: { type: "string" },
+          code: { type: "string", enum: Object.keys(errorCatalogue), description: "stable, for programs" },
+          message: { type: "string", description: "for people" },
           details: { type: "object", additionalProperties: { type: "string" }, description: "message by field path" },
         },
       },

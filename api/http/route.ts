@@ -5,6 +5,7 @@
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { ApiError, type ErrorCode } from "#contracts/errors.ts";
+import type { Named } from "#contracts/named_schema.ts";
 import { isUuid } from "#contracts/secrets.ts";
 import { closed } from "./closed_schema.ts";
 import { Deadline } from "./deadline.ts";
@@ -90,7 +91,7 @@ export interface RouteSpec<
   /** Schemas of the path's parameters that are not ids. */
   params?: Params;
   query?: Query;
-  body?: Body;
+  body?: Named<Body>;
   bodyOptions?: JsonBodyOptions;
   /** What it may take by design, in ms: on top of the 10 s that any request may take us. */
   waitsMs?: number;
@@ -100,7 +101,7 @@ export interface RouteSpec<
    * What is usually answered; `mediaType` where that is no JSON. A handler that has another success
    * answer returns a `Response` of its own.
    */
-  reply: { status: SuccessStatus; body: Reply; mediaType?: string } | { status: 204 };
+  reply: { status: SuccessStatus; body: Named<Reply>; mediaType?: string } | { status: 204 };
   /** Other success statuses with the same body, and when they are answered. */
   otherReplies?: Readonly<Partial<Record<SuccessStatus, string>>>;
   /** Errors beyond the ones that follow from the rest of the declaration. */

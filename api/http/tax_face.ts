@@ -10,9 +10,9 @@ const issueSchema = {
   type: "object",
   required: ["type", "loc", "msg"],
   properties: {
-    type: { type: "string" },
+    type: { type: "string", description: "what kind of problem, for programs" },
     loc: { type: "array", items: { type: ["string", "integer"] }, description: "body, query or path, then names" },
-    msg: { type: "string" },
+    msg: { type: "string", description: "for people" },
   },
 };
 
@@ -37,10 +37,10 @@ export const taxErrorContract: ErrorContract = {
           type: "object",
           required: ["rule", "term", "path", "message"],
           properties: {
-            rule: { type: "string" },
-            term: { type: "string" },
-            path: { type: "string" },
-            message: { type: "string" },
+            rule: { type: "string", description: "as its publisher names it: BR-…, PEPPOL-…, DE-R-…" },
+            term: { type: "string", description: "the business term of EN 16931, BT-…, or group, BG-…" },
+            path: { type: "string", description: "the field of the document" },
+            message: { type: "string", description: "what the rule asks for" },
           },
         },
       },

@@ -3,13 +3,14 @@ import { type TOptional, type TString, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
 
 const operators = ["gt", "gte", "lt", "lte"] as const;
+const words = { gt: "after", gte: "at or after", lt: "before", lte: "at or before" } as const;
 type Operator = (typeof operators)[number];
 
 /** Query fields for one column; spread them into a route's `query`. */
 export function timeRangeQuery<const Column extends string>(column: Column) {
   const fields = operators.map((operator) => [
     `${column}:${operator}`,
-    Type.Optional(Type.String({ format: "date-time" })),
+    Type.Optional(Type.String({ format: "date-time", about: `those whose ${column} is ${words[operator]} this time` })),
   ]);
   return Object.fromEntries(fields) as Record<`${Column}:${Operator}`, TOptional<TString>>;
 }

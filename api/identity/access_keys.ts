@@ -3,11 +3,13 @@
  * does not accept them. A key belongs to the organization or to one of its projects. Its secret is
  * shown when it is made and never again.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { topics } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { secretPrefixes } from "#contracts/secrets.ts";
-import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { dataOf, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
 import { type AnySql, oneRow, selectPage } from "#store/sql.ts";
@@ -22,29 +24,51 @@ import {
 import { requireProjectFor } from "./projects.ts";
 import { newSecret } from "./secret.ts";
 
-const AccessKey = Type.Object({
-  id: Type.String({ format: "uuid" }),
-  name: Type.String(),
-  project_id: nullableText,
-  prefix: Type.String(),
-  last_four: Type.String(),
-  created_at: Timestamp,
-  created_by: nullableText,
-  expires_at: OptionalTimestamp,
-  revoked_at: OptionalTimestamp,
-});
+const AccessKey = named(
+  "AccessKey",
+  Type.Object({
+    id: Type.String({ format: "uuid" }),
+    name: Type.String(),
+    project_id: nullableText,
+    prefix: Type.String(),
+    last_four: Type.String(),
+    created_at: Timestamp,
+    created_by: nullableText,
+    expires_at: OptionalTimestamp,
+    revoked_at: OptionalTimestamp,
+  }),
+  {
+    name: "what people call it",
+    project_id: "the project whose apps it opens; null for those of the whole organization",
+    expires_at: "when it ends to work; null: never",
+  },
+);
 type AccessKey = Static<typeof AccessKey>;
 
-const NewAccessKey = Type.Object(
+const NewAccessKey = named(
+  "NewAccessKey",
+  Type.Object(
+    {
+      name: Type.String({ minLength: 1, maxLength: 200, pattern: "\\S", description: "text that is not blank" }),
+      project_id: Type.Optional(
+        Type.String({ format: "uuid", description: "absent: a key of the whole organization" }),
+      ),
+      expires_at: Type.Optional(Type.String({ format: "date-time" })),
+    },
+    { additionalProperties: false },
+  ),
   {
-    name: Type.String({ minLength: 1, maxLength: 200, pattern: "\\S", description: "text that is not blank" }),
-    project_id: Type.Optional(Type.String({ format: "uuid", description: "absent: a key of the whole organization" })),
-    expires_at: Type.Optional(Type.String({ format: "date-time" })),
+    name: "what people call it",
+    project_id: "the project whose apps it opens",
+    expires_at: "when it ends to work; absent: never",
   },
-  { additionalProperties: false },
 );
-const NewAccessKeyReply = Type.Object({ data: Type.Composite([AccessKey, Type.Object({ secret: Type.String() })]) });
-const OneAccessKey = Type.Object({ data: AccessKey });
+const NewAccessKeyReply = dataOf(
+  named("AccessKeyWithSecret", Type.Composite([AccessKey, Type.Object({ secret: Type.String() })]), {
+    secret: "the whole key, shown this once",
+  }),
+);
+const OneAccessKey = dataOf(AccessKey);
 
 const sortColumns = ["name", "created_at", "expires_at"] as const;
 
@@ -85,7 +109,7 @@ export function accessKeyRoutes({ sql, bus, now, personalAccessToken }: ApiDeps)
       summary: "List access keys, revoked ones included",
       guard: personalAccessToken,
       query: { ...pagingQuery, project_id: Type.Optional(Type.String({ format: "uuid" })) },
-      reply: { status: 200, body: Type.Object({ data: Type.Array(AccessKey), pagination: Pagination }) },
+      reply: { status: 200, body: pageWith(AccessKey) },
       examples: { of_a_project: { query: { project_id: "{{project_id}}", page_size: 10 } } },
       handle: async ({ principal, query }) => {
         const page = pageOf(query);

@@ -3,9 +3,11 @@
  * shown when it is made and never again; a revoked one keeps its row. Test keys work like live
  * ones, on a number series of their own.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { type Bus, topics } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
@@ -16,27 +18,45 @@ import { requireAdministrator } from "./caller.ts";
 import { openRemembered } from "./remembered.ts";
 import { sha256Hex } from "./secret.ts";
 
-const ApiKey = Type.Object({
-  key_id: Type.Integer(),
-  name: Type.String(),
-  environment: oneOf(keyEnvironments),
-  prefix: Type.String(),
-  last_four: Type.String(),
-  created_at: Timestamp,
-  created_by: nullableText,
-  last_used_at: OptionalTimestamp,
-  revoked_at: OptionalTimestamp,
-});
+const ApiKey = named(
+  "ApiKey",
+  Type.Object({
+    key_id: Type.Integer(),
+    name: Type.String(),
+    environment: oneOf(keyEnvironments),
+    prefix: Type.String(),
+    last_four: Type.String(),
+    created_at: Timestamp,
+    created_by: nullableText,
+    last_used_at: OptionalTimestamp,
+    revoked_at: OptionalTimestamp,
+  }),
+  {
+    key_id: "its id",
+    name: "what people call it; empty where it has no name",
+    environment: "`test` keys calculate and book apart from `live` ones",
+    last_used_at: "when a request last came with it, to a few minutes; null: never",
+  },
+);
 type ApiKey = Static<typeof ApiKey>;
 
-const CreateApiKey = Type.Object({
-  name: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 200, pattern: "\\S", description: "text that is not blank" }),
-  ),
-  environment: Type.Optional(oneOf(keyEnvironments)),
-});
+const CreateApiKey = named(
+  "NewApiKey",
+  Type.Object({
+    name: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, pattern: "\\S", description: "text that is not blank" }),
+    ),
+    environment: Type.Optional(oneOf(keyEnvironments)),
+  }),
+  {
+    name: "what people call it",
+    environment: "`test` keys calculate and book apart from `live` ones; `live` unless given",
+  },
+);
 /** The raw key is `api_key`, once. */
-const CreatedApiKey = Type.Composite([ApiKey, Type.Object({ api_key: Type.String() })]);
+const CreatedApiKey = named("ApiKeyWithSecret", Type.Composite([ApiKey, Type.Object({ api_key: Type.String() })]), {
+  api_key: "the whole key, shown this once",
+});
 
 export interface ApiKeyDeps {
   sql: Sql;
@@ -84,7 +104,7 @@ export function apiKeyRoutes({ sql, bus, now, accessTokens }: ApiKeyDeps): Route
       summary: "List the organization's API keys",
       guard: accessTokens.member,
       query: { include_revoked: Type.Optional(Type.Boolean({ description: "default false" })) },
-      reply: { status: 200, body: Type.Array(ApiKey) },
+      reply: { status: 200, body: named("ApiKeys", Type.Array(ApiKey)) },
       examples: { with_revoked_ones: { query: { include_revoked: true } } },
       handle: async ({ principal, query }) => {
         const revoked = query.include_revoked ? sql`true` : sql`revoked_at is null`;

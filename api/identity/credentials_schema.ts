@@ -9,11 +9,15 @@ export const EmailAddress = Type.String({
 });
 
 /** A password to set: length alone matters, as NIST SP 800-63B says. */
-export const NewPassword = Type.String({ minLength: 8, maxLength: 128 });
+export const NewPassword = Type.String({
+  minLength: 8,
+  maxLength: 128,
+  about: "8 to 128 characters, none of the first guesses",
+});
 /** A password to check, whatever rules there were when it was set. */
-export const GivenPassword = Type.String({ minLength: 1, maxLength: 1024 });
+export const GivenPassword = Type.String({ minLength: 1, maxLength: 1024, about: "the account's password" });
 
-export const PersonName = Type.String({ maxLength: 100 });
+export const PersonName = Type.String({ maxLength: 100, about: "a part of the person's name" });
 export const OrganizationName = Type.String({
   minLength: 1,
   maxLength: 200,

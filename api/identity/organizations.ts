@@ -1,5 +1,8 @@
 /** The caller's own organization. */
+
 import { type Static, Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
+import { dataOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { Timestamp } from "#http/timestamp.ts";
 import { oneRow, type Sql } from "#store/sql.ts";
@@ -11,13 +14,19 @@ const CallRetentionDays = Type.Integer({
   maximum: 3650,
   description: "calls, what was said in them and their figures are deleted so many days after they were made",
 });
-const Organization = Type.Object({
-  id: Type.String({ format: "uuid" }),
-  name: Type.String(),
-  call_retention_days: CallRetentionDays,
-  created_at: Timestamp,
-  updated_at: Timestamp,
-});
+const Organization = named(
+  "Organization",
+  Type.Object({
+    id: Type.String({ format: "uuid" }),
+    name: Type.String(),
+    call_retention_days: CallRetentionDays,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+  {
+    name: "what it is called",
+  },
+);
 
 const columns = (sql: Sql) => sql`id, name, call_retention_days, created_at, updated_at`;
 
@@ -28,7 +37,7 @@ export function organizationRoutes({ sql, now, personalAccessToken }: ApiDeps): 
       path: "/v1/organizations/me",
       summary: "Get the organization that the token acts in",
       guard: personalAccessToken,
-      reply: { status: 200, body: Type.Object({ data: Organization }) },
+      reply: { status: 200, body: dataOf(Organization) },
       examples: {
         an_inn: {
           answer: {
@@ -54,9 +63,9 @@ export function organizationRoutes({ sql, now, personalAccessToken }: ApiDeps): 
       path: "/v1/organizations/me",
       summary: "Change how long the organization keeps its calls; for administrators",
       guard: personalAccessToken,
-      body: Type.Object({ call_retention_days: CallRetentionDays }),
+      body: named("OrganizationChange", Type.Object({ call_retention_days: CallRetentionDays })),
       strictBody: true,
-      reply: { status: 200, body: Type.Object({ data: Organization }) },
+      reply: { status: 200, body: dataOf(Organization) },
       errors: ["forbidden"],
       examples: { for_three_months: { body: { call_retention_days: 90 } } },
       handle: async ({ principal, body }) => {

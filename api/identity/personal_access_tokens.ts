@@ -2,9 +2,11 @@
  * Personal access tokens, the credential of the management API: people make, see and revoke their
  * own here; the bootstrap and sign-in links make them too.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { type Bus, topics } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { secretPrefixes } from "#contracts/secrets.ts";
 import { type Route, route } from "#http/route.ts";
 import { OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
@@ -13,15 +15,30 @@ import { type AnySql, oneRow, type Sql } from "#store/sql.ts";
 import type { AccessTokens } from "./access_tokens.ts";
 import { newSecret } from "./secret.ts";
 
-const PersonalAccessToken = Type.Object({
-  id: Type.String({ format: "uuid" }),
-  name: Type.String(),
-  prefix: Type.String(),
-  last_four: Type.String(),
-  created_at: Timestamp,
-  expires_at: OptionalTimestamp,
-  revoked_at: OptionalTimestamp,
-});
+const PersonalAccessToken = named(
+  "PersonalAccessToken",
+  Type.Object({
+    id: Type.String({ format: "uuid" }),
+    name: Type.String(),
+    prefix: Type.String(),
+    last_four: Type.String(),
+    created_at: Timestamp,
+    expires_at: OptionalTimestamp,
+    revoked_at: OptionalTimestamp,
+  }),
+  {
+    name: "what people call it",
+    expires_at: "when it ends to work; null: never",
+  },
+);
+const NewToken = named(
+  "NewPersonalAccessToken",
+  Type.Object({
+    name: Type.String({ minLength: 1, maxLength: 200, pattern: "\\S", description: "text that is not blank" }),
+    expires_at: Type.Optional(Type.String({ format: "date-time", description: "absent: it does not expire" })),
+  }),
+  { name: "what people call it", expires_at: "when it ends to work" },
+);
 type PersonalAccessToken = Static<typeof PersonalAccessToken>;
 
 export interface NewToken {
@@ -82,13 +99,16 @@ export function personalAccessTokenRoutes({
       path,
       summary: "Create a personal access token for the management API; the token is shown this once",
       guard: accessTokens.member,
-      body: Type.Object({
-        name: Type.String({ minLength: 1, maxLength: 200, pattern: "\\S", description: "text that is not blank" }),
-        expires_at: Type.Optional(Type.String({ format: "date-time", description: "absent: it does not expire" })),
-      }),
+      body: NewToken,
       reply: {
         status: 201,
-        body: Type.Composite([PersonalAccessToken, Type.Object({ token: Type.String() })]),
+        body: named(
+          "PersonalAccessTokenWithSecret",
+          Type.Composite([PersonalAccessToken, Type.Object({ token: Type.String() })]),
+          {
+            token: "the whole token, shown this once",
+          },
+        ),
       },
       errors: ["forbidden"],
       examples: {
@@ -121,7 +141,7 @@ export function personalAccessTokenRoutes({
       summary: "List the caller's own tokens in this organization",
       guard: accessTokens.member,
       query: { include_revoked: Type.Optional(Type.Boolean({ description: "default false" })) },
-      reply: { status: 200, body: Type.Array(PersonalAccessToken) },
+      reply: { status: 200, body: named("PersonalAccessTokens", Type.Array(PersonalAccessToken)) },
       errors: ["forbidden"],
       examples: { with_revoked_ones: { query: { include_revoked: true } } },
       handle: async ({ principal: { userId, organizationId }, query }) => {

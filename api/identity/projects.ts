@@ -3,36 +3,56 @@
  * a member sees those that the membership opens. A deleted project stays as a row behind the
  * archived agents and the call records that keep pointing at it.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { topics } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
-import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { named } from "#contracts/named_schema.ts";
+import { dataOf, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText, Timestamp } from "#http/timestamp.ts";
 import { type AnySql, oneRow, selectPage } from "#store/sql.ts";
 import type { ApiDeps } from "./api_deps.ts";
 import { type Caller, reachesEveryProject, requireAdministrator, requireProjectAccess } from "./caller.ts";
 
-const Project = Type.Object({
-  id: Type.String({ format: "uuid" }),
-  organization_id: Type.String({ format: "uuid" }),
-  name: Type.String(),
-  description: Type.String(),
-  created_at: Timestamp,
-  created_by: nullableText,
-  updated_at: Timestamp,
-  updated_by: nullableText,
-});
+const Project = named(
+  "Project",
+  Type.Object({
+    id: Type.String({ format: "uuid" }),
+    organization_id: Type.String({ format: "uuid" }),
+    name: Type.String(),
+    description: Type.String(),
+    created_at: Timestamp,
+    created_by: nullableText,
+    updated_at: Timestamp,
+    updated_by: nullableText,
+  }),
+  {
+    name: "what people call it",
+    description: "what it is for; may be empty",
+  },
+);
 type Project = Static<typeof Project>;
 
 const name = Type.String({ minLength: 1, maxLength: 200, pattern: "\\S", description: "text that is not blank" });
 const description = Type.String({ maxLength: 4000 });
-const NewProject = Type.Object({ name, description: Type.Optional(description) }, { additionalProperties: false });
-const ProjectChange = Type.Object(
-  { name: Type.Optional(name), description: Type.Optional(description) },
-  { additionalProperties: false },
+const NewProject = named(
+  "NewProject",
+  Type.Object({ name, description: Type.Optional(description) }, { additionalProperties: false }),
+  {
+    name: "what people call it",
+    description: "what it is for",
+  },
 );
-const OneProject = Type.Object({ data: Project });
+const ProjectChange = named(
+  "ProjectChange",
+  Type.Object({ name: Type.Optional(name), description: Type.Optional(description) }, { additionalProperties: false }),
+  {
+    name: "another name",
+    description: "another description",
+  },
+);
+const OneProject = dataOf(Project);
 
 const sortColumns = ["name", "created_at", "updated_at"] as const;
 
@@ -60,7 +80,7 @@ export function projectRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): 
       summary: "List the projects that the token reaches",
       guard: personalAccessToken,
       query: pagingQuery,
-      reply: { status: 200, body: Type.Object({ data: Type.Array(Project), pagination: Pagination }) },
+      reply: { status: 200, body: pageWith(Project) },
       examples: { second_page: { query: { page: 2, page_size: 10, sort: "-created_at" } } },
       handle: async ({ principal, query }) => {
         const page = pageOf(query);

@@ -2,9 +2,12 @@
  * Sign-in links: a code that is good once, for an hour, and gives a personal access token for
  * 12 hours. The standalone start prints one, so that a browser needs no password.
  */
+
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { secretBytes } from "#contracts/secrets.ts";
+import { dataOf } from "#http/paging.ts";
 import { publicAccess, type Route, route } from "#http/route.ts";
 import { Timestamp } from "#http/timestamp.ts";
 import type { AnySql } from "#store/sql.ts";
@@ -16,11 +19,18 @@ const linkTtlMs = 60 * 60 * 1000;
 const tokenTtlMs = 12 * 60 * 60 * 1000;
 const codeLength = Math.ceil((secretBytes * 4) / 3);
 
-const Redeem = Type.Object(
-  { code: Type.String({ pattern: `^[A-Za-z0-9_-]{${codeLength}}$`, description: "the code of a sign-in link" }) },
-  { additionalProperties: false },
+const Redeem = named(
+  "SignInCode",
+  Type.Object(
+    { code: Type.String({ pattern: `^[A-Za-z0-9_-]{${codeLength}}$`, description: "the code of a sign-in link" }) },
+    { additionalProperties: false },
+  ),
 );
-const Redeemed = Type.Object({ data: Type.Object({ token: Type.String(), expires_at: Timestamp }) });
+const Redeemed = dataOf(
+  named("SignIn", Type.Object({ token: Type.String(), expires_at: Timestamp }), {
+    token: "a personal access token for this browser",
+  }),
+);
 
 export function signInLinkRoutes({ sql, now }: Pick<ApiDeps, "sql" | "now">): Route[] {
   return [

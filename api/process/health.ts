@@ -3,14 +3,19 @@
  * replicas share takes none of them out of a balancer, unless nothing can be answered without it: that is
  * Postgres alone. A bus that is away is said here and alerted on.
  */
+
 import { Type } from "@sinclair/typebox";
 import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { Deadline } from "#http/deadline.ts";
 import { publicAccess, type Route, route } from "#http/route.ts";
 import type { Sql } from "#store/sql.ts";
 
-const Health = Type.Object({ status: Type.String(), bus: Type.Optional(Type.String()) });
+const Health = named("Health", Type.Object({ status: Type.String(), bus: Type.Optional(Type.String()) }), {
+  status: "ok, ready, draining or unavailable",
+  bus: "whether the bus answers; without it calls and runs go on",
+});
 
 /** Balancers ask every few seconds and take no answer for a no. */
 const storeMsMax = 2000;

@@ -2,13 +2,16 @@
  * Answers to what a run asks: approvals and feedback. All answers of one call are taken or none; of
  * two that race for one request the first wins, and the same answer once more is no error.
  */
+
 import { isDeepStrictEqual } from "node:util";
 import { type Static, Type } from "@sinclair/typebox";
 import type { CalledApp } from "#apps/hosted_app.ts";
 import { ApiError, type ErrorDetails } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type InputAudience, inputDecisions, runLimits } from "#contracts/run_event.ts";
 import type { SchemaNode } from "#contracts/workflow.ts";
+import { dataOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { type AnySql, json } from "#store/sql.ts";
 import { schemaProblems } from "#workflows/schema_node.ts";
@@ -17,16 +20,27 @@ import { unparkRuns } from "./run_queue.ts";
 import { Run, readRun } from "./run_reader.ts";
 import type { RunRouteDeps } from "./runs.ts";
 
-const Answer = Type.Object(
+const Answer = named(
+  "InputAnswer",
+  Type.Object(
+    {
+      input_request_id: Type.String({ format: "uuid" }),
+      decision: oneOf(inputDecisions),
+      params: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+      feedback: Type.Optional(Type.Unknown()),
+      comment: Type.Optional(Type.String({ maxLength: 10_000 })),
+      responded_by: Type.Optional(Type.String({ maxLength: 200 })),
+    },
+    { additionalProperties: false },
+  ),
   {
-    input_request_id: Type.String({ format: "uuid" }),
-    decision: oneOf(inputDecisions),
-    params: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    feedback: Type.Optional(Type.Unknown()),
-    comment: Type.Optional(Type.String({ maxLength: 10_000 })),
-    responded_by: Type.Optional(Type.String({ maxLength: 200 })),
+    input_request_id: "what is answered",
+    decision: "approve or reject an approval; respond to a request for feedback",
+    params: "params with other values than proposed",
+    feedback: "what was asked for",
+    comment: "for the record",
+    responded_by: "who answers, in your own words",
   },
-  { additionalProperties: false },
 );
 type Answer = Static<typeof Answer>;
 
@@ -49,11 +63,14 @@ export function inputRequestRoutes({ sql, bus, now, hostedApp }: RunRouteDeps): 
       path: "/v1/runs/{run_id}/resume",
       summary: "Answer input requests of a run; it goes on as soon as nothing that blocks it is pending",
       guard: hostedApp.responds,
-      body: Type.Object(
-        { responses: Type.Array(Answer, { minItems: 1, maxItems: 100 }) },
-        { additionalProperties: false },
+      body: named(
+        "InputAnswers",
+        Type.Object({ responses: Type.Array(Answer, { minItems: 1, maxItems: 100 }) }, { additionalProperties: false }),
+        {
+          responses: "answers to one or more of what the run waits for",
+        },
       ),
-      reply: { status: 200, body: Type.Object({ data: Run }) },
+      reply: { status: 200, body: dataOf(Run) },
       errors: ["forbidden"],
       examples: {
         approved: {

@@ -1,8 +1,10 @@
 /** The seam to the gateway, run streams: a run's log after a cursor, the end of an abandoned run; and answers that were waited for. */
+
 import { Type } from "@sinclair/typebox";
 import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { RunEventPage, RunPositions, RunPositionsRequest } from "#contracts/internal_runs.ts";
+import { named } from "#contracts/named_schema.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import type { Sql } from "#store/sql.ts";
 import { abandonRun } from "./run_abandonment.ts";
@@ -24,7 +26,7 @@ export function internalRunRoutes(deps: { sql: Sql; bus: Bus; now(): Date; inter
         after: Type.Integer({ minimum: 0 }),
         limit: Type.Integer({ minimum: 1, maximum: eventsInPageMax }),
       },
-      reply: { status: 200, body: RunEventPage },
+      reply: { status: 200, body: named("InternalRunEvents", RunEventPage) },
       handle: async ({ params, query }) => {
         const page = await readEvents(sql, params.run_id, query);
         if (!page) throw new ApiError("not_found");
@@ -36,8 +38,8 @@ export function internalRunRoutes(deps: { sql: Sql; bus: Bus; now(): Date; inter
       path: "/internal/runs/positions",
       summary: "The newest events of runs",
       guard,
-      body: RunPositionsRequest,
-      reply: { status: 200, body: RunPositions },
+      body: named("RunPositionsRequest", RunPositionsRequest),
+      reply: { status: 200, body: named("RunPositions", RunPositions) },
       handle: async ({ body }) => ({
         positions: await sql<{ run_id: string; last_event_id: number }[]>`
           select id as run_id, last_event_id from run where id = any (${body.run_ids}::uuid[])`,

@@ -3,8 +3,10 @@
  * is the envelope, any other object is the workflow's input as it is. It answers the output, bare; or
  * 202 at once, with the result going to callbacks.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { runLimits } from "#contracts/run_event.ts";
 import { type Route, route } from "#http/route.ts";
@@ -27,7 +29,8 @@ const Envelope = Type.Object(
   { additionalProperties: false },
 );
 const envelope = validatorFor(Envelope);
-const AnyObject = Type.Record(Type.String(), Type.Unknown());
+const Invocation = named("Invocation", Type.Record(Type.String(), Type.Unknown()));
+const Output = named("Output", Type.Record(Type.String(), Type.Unknown()));
 
 export interface InvocationDeps extends RunRouteDeps {
   callbackRules: CallbackRules;
@@ -41,9 +44,9 @@ export function invocationRoutes(deps: InvocationDeps): Route[] {
       waitsMs: deps.syncWaitMs,
       summary: "Invoke the app: its output, or 202 with callbacks later",
       guard: deps.hostedApp.starts,
-      body: AnyObject,
+      body: Invocation,
       bodyOptions: { bytesMax: runLimits.inputBytesMax + 64 * 1024 },
-      reply: { status: 200, body: AnyObject },
+      reply: { status: 200, body: Output },
       errors: ["forbidden", "not_found", "conflict", "too_many_requests"],
       otherReplies: { 202: "Accepted: the result goes to the callbacks, or the run waits for somebody" },
       examples: { later: { body: { input: { guest: "Ms Rossi" }, execution_mode: "async" } } },

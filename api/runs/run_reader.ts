@@ -1,7 +1,9 @@
 /** A run as its clients see it, and its log. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
 import type { LoggedEvent, RunEventPage } from "#contracts/internal_runs.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { InputRequest, RunError, RunUsage, runStatuses } from "#contracts/run_event.ts";
 import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
@@ -11,26 +13,42 @@ const uuid = Type.String({ format: "uuid" });
 const anyObject = Type.Record(Type.String(), Type.Unknown());
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()]);
 
-export const Run = Type.Object({
-  id: uuid,
-  status: oneOf(runStatuses),
-  app_id: uuid,
-  workflow_version_id: uuid,
-  session_id: nullableText,
-  user_id: nullableText,
-  trace_id: uuid,
-  input: anyObject,
-  output: nullable(anyObject),
-  error: nullable(RunError),
-  usage: nullable(RunUsage),
-  metadata: anyObject,
-  /** Pending ones. */
-  input_requests: Type.Array(InputRequest),
-  last_event_id: Type.Integer(),
-  created_at: Timestamp,
-  started_at: OptionalTimestamp,
-  ended_at: OptionalTimestamp,
-});
+export const Run = named(
+  "Run",
+  Type.Object({
+    id: uuid,
+    status: oneOf(runStatuses),
+    app_id: uuid,
+    workflow_version_id: uuid,
+    session_id: nullableText,
+    user_id: nullableText,
+    trace_id: uuid,
+    input: anyObject,
+    output: nullable(anyObject),
+    error: nullable(RunError),
+    usage: nullable(RunUsage),
+    metadata: anyObject,
+    /** Pending ones. */
+    input_requests: Type.Array(InputRequest),
+    last_event_id: Type.Integer(),
+    created_at: Timestamp,
+    started_at: OptionalTimestamp,
+    ended_at: OptionalTimestamp,
+  }),
+  {
+    status: "what has become of it",
+    session_id: "groups runs; null for none",
+    user_id: "the end user, as the caller names them; null where not named",
+    trace_id: "id of the trace that it is",
+    input: "what it was started with",
+    output: "what it answered; null before it succeeded",
+    error: "why it failed; null otherwise",
+    usage: "what its models used; null before its end",
+    metadata: "what the caller keeps with it",
+    input_requests: "what it waits for",
+    last_event_id: "number of its latest event",
+  },
+);
 export type Run = Static<typeof Run>;
 
 /** A run that still works is reported as `awaiting_input` while somebody's answer is pending. */

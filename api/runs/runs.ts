@@ -2,14 +2,16 @@
  * The Runs API of an app, on its own host: start a run and wait for it, leave it in the background or
  * stream it; read it, list its events, cancel it.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import type { CalledApp, HostRouteDeps } from "#apps/hosted_app.ts";
 import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { type StreamGrant, streamGrantType } from "#contracts/internal_runs.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { isTerminal, runEventTypes, runLimits, runStatuses } from "#contracts/run_event.ts";
-import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { dataOf, Pagination, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { oneRow, selectPage } from "#store/sql.ts";
 import { idempotencyKeyOf, requirePublicRights, tokenFor, tokenHeaders } from "./public_start.ts";
@@ -29,30 +31,46 @@ export interface RunRouteDeps extends HostRouteDeps, GatewayKnowledge {
 /** Columns of text hold anything but U+0000. */
 const text = { pattern: "^[^\\u0000]*$" };
 export const name = (what: string) => Type.String({ minLength: 1, maxLength: 200, description: what, ...text });
-const NewRunBody = Type.Object(
+const NewRunBody = named(
+  "NewRun",
+  Type.Object(
+    {
+      input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+      background: Type.Optional(Type.Boolean()),
+      stream: Type.Optional(Type.Boolean()),
+      session_id: Type.Optional(name("groups runs")),
+      user_id: Type.Optional(name("the end user")),
+      metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+      on_disconnect: Type.Optional(oneOf(["continue", "cancel"])),
+      timeout_s: Type.Optional(Type.Number({ minimum: 1, maximum: 30 * 86_400 })),
+    },
+    { additionalProperties: false },
+  ),
   {
-    input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    background: Type.Optional(Type.Boolean()),
-    stream: Type.Optional(Type.Boolean()),
-    session_id: Type.Optional(name("groups runs")),
-    user_id: Type.Optional(name("the end user")),
-    metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    on_disconnect: Type.Optional(oneOf(["continue", "cancel"])),
-    timeout_s: Type.Optional(Type.Number({ minimum: 1, maximum: 30 * 86_400 })),
+    input: "fields of the workflow's input",
+    background: "true: answer at once, and run on",
+    stream: "true: answer with the events as they come",
+    session_id: "groups runs",
+    user_id: "the end user, in your own words",
+    metadata: "kept with the run",
+    on_disconnect: "what becomes of the run when its caller leaves: it goes on (default), or is canceled",
+    timeout_s: "seconds until it fails; the app's policy unless given",
   },
-  { additionalProperties: false },
 );
-const OneRun = Type.Object({ data: Run });
-const StartedRun = Type.Object({
-  data: Type.Composite([
-    Run,
-    Type.Object({
-      run_token: Type.Optional(
-        Type.String({ description: "of a run that was started without a key: follows it for 24 hours" }),
-      ),
-    }),
-  ]),
-});
+const OneRun = dataOf(Run);
+const StartedRun = dataOf(
+  named(
+    "StartedRun",
+    Type.Composite([
+      Run,
+      Type.Object({
+        run_token: Type.Optional(
+          Type.String({ description: "of a run that was started without a key: follows it for 24 hours" }),
+        ),
+      }),
+    ]),
+  ),
+);
 const bodyOptions = { bytesMax: runLimits.inputBytesMax + 64 * 1024 };
 const sortColumns = ["created_at", "started_at", "ended_at", "status"] as const;
 const eventTypes = Type.String({ maxLength: 1000, description: "event types, comma-separated" });
@@ -117,11 +135,11 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       guard: hostedApp.holdsKey,
       query: {
         ...pagingQuery,
-        status: Type.Optional(oneOf(runStatuses)),
-        session_id: Type.Optional(Type.String({ maxLength: 200, ...text })),
-        user_id: Type.Optional(Type.String({ maxLength: 200, ...text })),
+        status: Type.Optional({ ...oneOf(runStatuses), about: "runs in this status" }),
+        session_id: Type.Optional(Type.String({ maxLength: 200, ...text, about: "runs of one session" })),
+        user_id: Type.Optional(Type.String({ maxLength: 200, ...text, about: "runs of one end user" })),
       },
-      reply: { status: 200, body: Type.Object({ data: Type.Array(Run), pagination: Pagination }) },
+      reply: { status: 200, body: pageWith(Run) },
       examples: { the_newest: { query: { sort: "-created_at", page_size: 10 } } },
       handle: async ({ principal: app, query }) => {
         const page = pageOf(query);
@@ -155,13 +173,17 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       summary: "Attach to a run's event stream (SSE) after a cursor: Last-Event-ID or starting_after",
       guard: hostedApp.follows,
       query: {
-        starting_after: Type.Optional(Type.String({ maxLength: 20 })),
+        starting_after: Type.Optional(Type.String({ maxLength: 20, about: "number of the last event that was seen" })),
         types: Type.Optional(eventTypes),
         run_token: Type.Optional(
           Type.String({ maxLength: 200, description: "for an EventSource, which has no headers" }),
         ),
       },
-      reply: { status: 200, body: Type.String({ description: "server-sent events" }), mediaType: "text/event-stream" },
+      reply: {
+        status: 200,
+        body: named("EventStream", Type.String({ description: "server-sent events" })),
+        mediaType: "text/event-stream",
+      },
       paramsFrom: { run_id: { route: `POST ${path}`, field: "data.id" } },
       examples: { after_what_was_seen: { query: { starting_after: "2" } } },
       handle: async ({ principal: app, params, query, request }) => {
@@ -183,15 +205,21 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       query: {
         page: pagingQuery.page,
         page_size: pagingQuery.page_size,
-        starting_after: Type.Optional(Type.Integer({ minimum: 0 })),
+        starting_after: Type.Optional(Type.Integer({ minimum: 0, about: "number of the last event that was seen" })),
         types: Type.Optional(eventTypes),
       },
       reply: {
         status: 200,
-        body: Type.Object({
-          data: Type.Array(Type.Unsafe<unknown>({ description: "run event" })),
-          pagination: Pagination,
-        }),
+        body: named(
+          "RunEventPage",
+          Type.Object({
+            data: Type.Array(Type.Unsafe<unknown>({ description: "run event" })),
+            pagination: Pagination,
+          }),
+          {
+            data: "events in their order",
+          },
+        ),
       },
       paramsFrom: { run_id: { route: `POST ${path}`, field: "data.id" } },
       examples: { first_page: { query: { page_size: 50 } } },
@@ -217,9 +245,15 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       waitsMs: cancelWaitMs,
       summary: "Cancel a run; once it is over, canceling changes nothing",
       guard: hostedApp.cancels,
-      body: Type.Object(
-        { reason: Type.Optional(Type.String({ maxLength: 1000, ...text })) },
-        { additionalProperties: false },
+      body: named(
+        "RunCancel",
+        Type.Object(
+          { reason: Type.Optional(Type.String({ maxLength: 1000, ...text })) },
+          { additionalProperties: false },
+        ),
+        {
+          reason: "why, for the record",
+        },
       ),
       reply: { status: 200, body: OneRun },
       paramsFrom: { run_id: { route: `POST ${path}`, field: "data.id" } },

@@ -1,16 +1,21 @@
 /** Sessions of an app: what groups runs that share a `session_id`. There is no row of its own: the runs are it. */
+
 import { Type } from "@sinclair/typebox";
 import { type AppRouteDeps, findApp } from "#apps/apps.ts";
-import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { named } from "#contracts/named_schema.ts";
+import { pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { Timestamp } from "#http/timestamp.ts";
 import { selectPage } from "#store/sql.ts";
 
-const Session = Type.Object({
-  id: Type.String({ description: "the session_id that its runs share" }),
-  created_at: Timestamp,
-  input: Type.Record(Type.String(), Type.Unknown(), { description: "of its first run" }),
-});
+const Session = named(
+  "Session",
+  Type.Object({
+    id: Type.String({ description: "the session_id that its runs share" }),
+    created_at: Timestamp,
+    input: Type.Record(Type.String(), Type.Unknown(), { description: "of its first run" }),
+  }),
+);
 
 const sortColumns = ["created_at", "id"] as const;
 
@@ -23,7 +28,7 @@ export function sessionRoutes(deps: AppRouteDeps): Route[] {
       summary: "List an app's sessions, the newest first",
       guard,
       query: pagingQuery,
-      reply: { status: 200, body: Type.Object({ data: Type.Array(Session), pagination: Pagination }) },
+      reply: { status: 200, body: pageWith(Session) },
       errors: ["forbidden"],
       paramsFrom: { app_id: { route: "POST /v1/apps", field: "data.id" } },
       examples: { an_app: { query: { page_size: 10 } } },

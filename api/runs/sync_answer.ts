@@ -2,10 +2,12 @@
  * Answers of requests that wait for their run. Behind a gateway nobody waits here: the gateway is handed a
  * grant, waits by itself, and asks for the answer at `/internal/runs/{run_id}/answer`.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import type { Bus } from "#bus/bus.ts";
 import { errorCatalogue } from "#contracts/errors.ts";
 import { RunAnswerRequest, runTopic, type WaitGrant, waitGrantType } from "#contracts/internal_runs.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { isTerminal } from "#contracts/run_event.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
@@ -16,16 +18,19 @@ import { abandonRun } from "./run_abandonment.ts";
 import { type Run, readRun } from "./run_reader.ts";
 import { type GatewayKnowledge, isFromGateway } from "./through_gateway.ts";
 
-const DueAnswer = Type.Object({
-  app_id: Type.String({ format: "uuid" }),
-  /** `run`: the run, when it rests; `invocation`: its output, likewise; `canceled`: the run, when it ends. */
-  form: oneOf(["run", "invocation", "canceled"]),
-  /** When the wait is over, in milliseconds since the epoch. */
-  due_ms: Type.Integer(),
-  /** Of a run that was started without a key. */
-  run_token: Type.Optional(Type.String()),
-  cancel_on_disconnect: Type.Optional(Type.Boolean()),
-});
+const DueAnswer = named(
+  "DueAnswer",
+  Type.Object({
+    app_id: Type.String({ format: "uuid" }),
+    /** `run`: the run, when it rests; `invocation`: its output, likewise; `canceled`: the run, when it ends. */
+    form: oneOf(["run", "invocation", "canceled"]),
+    /** When the wait is over, in milliseconds since the epoch. */
+    due_ms: Type.Integer(),
+    /** Of a run that was started without a key. */
+    run_token: Type.Optional(Type.String()),
+    cancel_on_disconnect: Type.Optional(Type.Boolean()),
+  }),
+);
 type DueAnswer = Static<typeof DueAnswer>;
 export type AnswerForm = DueAnswer["form"];
 const dueAnswer = validatorFor(DueAnswer);
@@ -79,8 +84,8 @@ export function runAnswerRoute({
     path: "/internal/runs/{run_id}/answer",
     summary: "The answer of a request that waited for a run, or another grant to wait",
     guard,
-    body: RunAnswerRequest,
-    reply: { status: 200, body: Type.Unknown() },
+    body: named("RunAnswerRequest", RunAnswerRequest),
+    reply: { status: 200, body: named("DueAnswered", Type.Unknown()) },
     handle: async ({ params, body }) => {
       const due = dueAnswer.parse(body.answer);
       const run = await readRun(sql, due.app_id, params.run_id);

@@ -2,49 +2,72 @@
  * Reserves a call: a URL that works once within two minutes. The agent's configuration is read when
  * the caller connects; the reservation adds formats, variables, overrides and metadata.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { AudioFormat, AudioFormatError, AudioFormatRequest, audioFormatFor } from "#contracts/audio_format.ts";
 import { ApiError, type ErrorDetails } from "#contracts/errors.ts";
 import type { ReservedCall } from "#contracts/internal_calls.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import { voiceLimits, voiceProtocol } from "#contracts/voice_protocol.ts";
 import type { Logger } from "#http/logger.ts";
+import { dataOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { Timestamp } from "#http/timestamp.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
 import { newSecret } from "#identity/secret.ts";
 import { additionProblems, callAdditions, findCallableAgent, insertCall } from "./call_rows.ts";
 
-const Reservation = Type.Object(
+const Reservation = named(
+  "NewCall",
+  Type.Object(
+    {
+      audio_format: Type.Optional(AudioFormatRequest),
+      output_audio_format: Type.Optional(AudioFormatRequest),
+      protocol: Type.Optional(oneOf([voiceProtocol, "twilio"])),
+      client_buffer_ms: Type.Optional(
+        Type.Integer({
+          minimum: voiceLimits.clientBufferMsMin,
+          maximum: voiceLimits.clientBufferMsMax,
+          default: voiceLimits.clientBufferMsDefault,
+          about: "how far ahead of the loudspeaker sound is sent, milliseconds",
+        }),
+      ),
+      ...callAdditions,
+    },
+    { additionalProperties: false },
+  ),
   {
-    audio_format: Type.Optional(AudioFormatRequest),
-    output_audio_format: Type.Optional(AudioFormatRequest),
-    protocol: Type.Optional(oneOf([voiceProtocol, "twilio"])),
-    client_buffer_ms: Type.Optional(
-      Type.Integer({
-        minimum: voiceLimits.clientBufferMsMin,
-        maximum: voiceLimits.clientBufferMsMax,
-        default: voiceLimits.clientBufferMsDefault,
-      }),
-    ),
-    ...callAdditions,
+    audio_format: "what the client sends",
+    output_audio_format: "what the client is sent; as it sends unless given",
+    protocol: "the messages on the socket",
   },
-  { additionalProperties: false },
 );
 type Reservation = Static<typeof Reservation>;
 
-const Reserved = Type.Object({
-  data: Type.Object({
-    call_id: Type.String({ format: "uuid" }),
-    websocket_url: Type.String(),
-    audio_format: AudioFormat,
-    output_audio_format: AudioFormat,
-    protocol: Type.String(),
-    resume_window_s: Type.Integer(),
-    expires_at: Timestamp,
-  }),
-});
+const Reserved = dataOf(
+  named(
+    "CallReservation",
+    Type.Object({
+      call_id: Type.String({ format: "uuid" }),
+      websocket_url: Type.String(),
+      audio_format: AudioFormat,
+      output_audio_format: AudioFormat,
+      protocol: Type.String(),
+      resume_window_s: Type.Integer(),
+      expires_at: Timestamp,
+    }),
+    {
+      websocket_url: "connects once, within about two minutes",
+      audio_format: "what the client sends",
+      output_audio_format: "what the client is sent",
+      protocol: "the messages on the socket",
+      resume_window_s: "seconds within which a client whose link broke may come back",
+      expires_at: "until then somebody has to connect",
+    },
+  ),
+);
 
 export interface ReservationDeps extends ApiDeps {
   logger: Logger;

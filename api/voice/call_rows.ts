@@ -38,10 +38,13 @@ export const callAdditions = {
   initial_messages: Type.Optional(
     Type.Array(
       Type.Object(
-        { role: oneOf(["user", "agent"]), text: Type.String({ minLength: 1, maxLength: 16_000 }) },
+        {
+          role: { ...oneOf(["user", "agent"]), about: "who said it" },
+          text: Type.String({ minLength: 1, maxLength: 16_000, about: "what was said" }),
+        },
         { additionalProperties: false },
       ),
-      { maxItems: 100 },
+      { maxItems: 100, about: "what was said before the call" },
     ),
   ),
 };

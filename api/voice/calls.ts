@@ -2,15 +2,17 @@
  * Call records: timing, end reason, what was said and really heard, the latency of each turn, usage.
  * A call in progress takes client messages through `control`.
  */
+
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { topics } from "#bus/bus.ts";
 import { AudioFormat } from "#contracts/audio_format.ts";
 import { CallFailure, callStates, TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { callTransports } from "#contracts/room_call.ts";
 import { type ClientMessageType, clientMessageSchemas, Usage, voiceLimits } from "#contracts/voice_protocol.ts";
-import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { dataOf, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { timeBoundsOf, timeRangeQuery } from "#http/time_range.ts";
 import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
@@ -23,7 +25,6 @@ const orNull = <S extends TSchema>(schema: S) => Type.Unsafe<Static<S> | null>({
 
 const callFields = {
   id: Type.String({ format: "uuid" }),
-  /** Null: a draft session. */
   agent_id: nullableText,
   project_id: Type.String({ format: "uuid" }),
   state: oneOf(callStates),
@@ -42,19 +43,45 @@ const callFields = {
   error_code: Type.Union([CallFailure, Type.Null()]),
   usage: orNull(Usage),
 };
-const Call = Type.Object(callFields);
-type Call = Static<typeof Call>;
-/** With what was said and how long each turn took, oldest first. */
-const CallRecord = Type.Object({
-  ...callFields,
-  transcript: Type.Array(TranscriptItem),
-  turns: Type.Array(TurnMetrics),
+const Call = named("Call", Type.Object(callFields), {
+  agent_id: "the voice agent; null of a draft session, which has none",
+  state: "`reserved` until somebody connects",
+  transport: "a WebSocket, or a LiveKit room",
+  room_name: "of a call in a room; null otherwise",
+  protocol: "the messages on the socket",
+  audio_format: "what the client sends",
+  output_audio_format: "what the client is sent",
+  metadata: "what was given with its reservation",
+  expires_at: "until then somebody has to connect",
+  duration_ms: "from its start to its end; null before",
+  end_reason: "why it ended; null before",
+  error_code: "what failed, where the reason is `error`; null otherwise",
+  usage: "what it used; null before its end",
 });
+type Call = Static<typeof Call>;
+const CallRecord = named(
+  "CallRecord",
+  Type.Object({
+    ...Call.properties,
+    transcript: Type.Array(TranscriptItem),
+    turns: Type.Array(TurnMetrics),
+  }),
+  {
+    transcript: "what was said, oldest first",
+    turns: "how long each turn took, oldest first",
+  },
+);
 
 const clientMessageTypes = Object.keys(clientMessageSchemas) as ClientMessageType[];
-const ControlMessage = Type.Object(
-  { type: oneOf(clientMessageTypes) },
-  { additionalProperties: true, description: "A client message of voice.v1" },
+const ControlMessage = named(
+  "ControlMessage",
+  Type.Object(
+    { type: oneOf(clientMessageTypes) },
+    { additionalProperties: true, description: "A client message of voice.v1" },
+  ),
+  {
+    type: "which message; the protocol's page says what else is in it",
+  },
 );
 const messageValidators = Object.fromEntries(
   clientMessageTypes.map((type) => [type, validatorFor(clientMessageSchemas[type])]),
@@ -72,13 +99,13 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
       guard: personalAccessToken,
       query: {
         ...pagingQuery,
-        agent_id: Type.Optional(Type.String({ format: "uuid" })),
-        project_id: Type.Optional(Type.String({ format: "uuid" })),
-        state: Type.Optional(oneOf(callStates)),
-        transport: Type.Optional(oneOf(callTransports)),
+        agent_id: Type.Optional(Type.String({ format: "uuid", about: "calls of one agent" })),
+        project_id: Type.Optional(Type.String({ format: "uuid", about: "calls of one project" })),
+        state: Type.Optional({ ...oneOf(callStates), about: "calls in this state" }),
+        transport: Type.Optional({ ...oneOf(callTransports), about: "calls over a WebSocket, or in a room" }),
         ...timeRangeQuery("started_at"),
       },
-      reply: { status: 200, body: Type.Object({ data: Type.Array(Call), pagination: Pagination }) },
+      reply: { status: 200, body: pageWith(Call) },
       examples: { the_longest: { query: { sort: "-duration_ms", page_size: 10 } } },
       handle: async ({ principal, query }) => {
         const page = pageOf(query);
@@ -106,7 +133,7 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
       path: "/v1/agents/voice/calls/{call_id}",
       summary: "Get a call with its transcript and turns",
       guard: personalAccessToken,
-      reply: { status: 200, body: Type.Object({ data: CallRecord }) },
+      reply: { status: 200, body: dataOf(CallRecord) },
       errors: ["forbidden"],
       paramsFrom: {
         call_id: { route: "POST /v1/agents/voice/agents/{agent_id}/calls/websocket", field: "data.call_id" },

@@ -3,6 +3,7 @@
  * Reports are written whatever state a call is in, so that a transcript survives a race with the
  * sweeper; how a call ended is decided once, by whoever says so first.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import type { AudioFormat } from "#contracts/audio_format.ts";
 import { CallProgress } from "#contracts/call_record.ts";
@@ -16,6 +17,7 @@ import {
   OpenedCall,
   ReservedCall,
 } from "#contracts/internal_calls.ts";
+import { named } from "#contracts/named_schema.ts";
 import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import type { Logger } from "#http/logger.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
@@ -64,7 +66,7 @@ export function internalCallRoutes({ sql, now, logger, encryption, internal }: I
       path: "/internal/calls/{call_id}",
       summary: "A reservation that the bus does not know",
       guard: internal,
-      reply: { status: 200, body: ReservedCall },
+      reply: { status: 200, body: named("ReservedCall", ReservedCall) },
       handle: async ({ params }) => {
         const [call] = await sql<(Omit<ReservedCall, "expires_at"> & { expires_at: Date })[]>`
           select call.id as call_id, call.secret_sha256, call.expires_at, call.state,
@@ -81,8 +83,8 @@ export function internalCallRoutes({ sql, now, logger, encryption, internal }: I
       path: "/internal/calls/{call_id}/open",
       summary: "Open a reserved call, once",
       guard: internal,
-      body: OpenCallRequest,
-      reply: { status: 200, body: OpenedCall },
+      body: named("OpenCallRequest", OpenCallRequest),
+      reply: { status: 200, body: named("OpenedCall", OpenedCall) },
       handle: async ({ params, body }) => {
         const call = await openCall(sql, params.call_id, body.gateway_id, now());
         const config = callConfigFor(call.config, call.config_overrides, call.variables);
@@ -104,9 +106,9 @@ export function internalCallRoutes({ sql, now, logger, encryption, internal }: I
       path: "/internal/calls/heartbeat",
       summary: "Calls of a gateway go on",
       guard: internal,
-      body: HeartbeatEnvelope,
+      body: named("HeartbeatEnvelope", HeartbeatEnvelope),
       bodyOptions,
-      reply: { status: 200, body: HeartbeatReply },
+      reply: { status: 200, body: named("HeartbeatReply", HeartbeatReply) },
       handle: async ({ body }) => {
         const reports = checkedProgress(body.calls);
         const callIds = body.calls.map((call) => call.call_id);
@@ -124,7 +126,7 @@ export function internalCallRoutes({ sql, now, logger, encryption, internal }: I
       path: "/internal/calls/{call_id}/close",
       summary: "A call is over; the first close wins",
       guard: internal,
-      body: CloseEnvelope,
+      body: named("CloseEnvelope", CloseEnvelope),
       bodyOptions,
       reply: { status: 204 },
       handle: async ({ params, body }) => {

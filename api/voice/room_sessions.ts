@@ -2,8 +2,10 @@
  * Calls in LiveKit rooms: an endpoint answers a token for one room, in which the agent already sits.
  * The slot is taken before the answer; who gets a token has an agent to talk to for two minutes.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError, type ErrorDetails } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { roomAudio, roomLimits, roomNameFor } from "#contracts/room_call.ts";
 import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import { type Route, route } from "#http/route.ts";
@@ -22,30 +24,46 @@ const agentName = Type.String({
   maxLength: 200,
   description: "A LiveKit Agents worker that takes the seat in place of the built-in agent; no slot is taken then",
 });
-const RoomRequest = Type.Object(
-  { ...callAdditions, agent_name: Type.Optional(agentName) },
-  { additionalProperties: false },
+const RoomRequest = named(
+  "NewRoom",
+  Type.Object({ ...callAdditions, agent_name: Type.Optional(agentName) }, { additionalProperties: false }),
 );
-const SessionRequest = Type.Object(
+const SessionRequest = named(
+  "NewRealtimeSession",
+  Type.Object(
+    {
+      ...callAdditions,
+      agent_name: Type.Optional(agentName),
+      agent_id: Type.Optional(Type.String({ format: "uuid", description: "An agent, as at its own rooms endpoint" })),
+      // Checked by `configProblems`, whose messages know the providers; described by the schema.
+      config: Type.Optional(Type.Unsafe<unknown>(agentConfigSchema)),
+      project_id: Type.Optional(
+        Type.String({
+          format: "uuid",
+          description: "With `config`: where the record goes; default the oldest project",
+        }),
+      ),
+    },
+    { additionalProperties: false, description: "Either `agent_id` or a full `config`" },
+  ),
   {
-    ...callAdditions,
-    agent_name: Type.Optional(agentName),
-    agent_id: Type.Optional(Type.String({ format: "uuid", description: "An agent, as at its own rooms endpoint" })),
-    // Checked by `configProblems`, whose messages know the providers; described by the schema.
-    config: Type.Optional(Type.Unsafe<unknown>(agentConfigSchema)),
-    project_id: Type.Optional(
-      Type.String({ format: "uuid", description: "With `config`: where the record goes; default the oldest project" }),
-    ),
+    config: "a full configuration, as an agent has it",
   },
-  { additionalProperties: false, description: "Either `agent_id` or a full `config`" },
 );
 
-const RealtimeSession = Type.Object({
-  /** Joins this one room within ten minutes. */
-  token: Type.String(),
-  room_name: Type.String(),
-  url: Type.String(),
-});
+const RealtimeSession = named(
+  "RealtimeSession",
+  Type.Object({
+    token: Type.String(),
+    room_name: Type.String(),
+    url: Type.String(),
+  }),
+  {
+    token: "joins this one room, within ten minutes",
+    room_name: "the room of LiveKit",
+    url: "the LiveKit server, for any LiveKit client",
+  },
+);
 type RealtimeSession = Static<typeof RealtimeSession>;
 
 export interface RoomSessionDeps extends ApiDeps {

@@ -2,11 +2,13 @@
  * Voice agents: configuration, with a life from draft to archived. A change takes effect on the
  * next call; calls in progress keep what they began with. Archiving keeps the call records.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type VoiceAgentConfig, voiceAgentStatuses } from "#contracts/voice_agent.ts";
-import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { dataOf, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
@@ -16,22 +18,37 @@ import { type AnySql, json, selectPage } from "#store/sql.ts";
 import { agentConfigSchema } from "./agent_config.ts";
 import { requireConfig } from "./agent_connections.ts";
 
-const VoiceAgent = Type.Object({
-  id: Type.String({ format: "uuid" }),
-  name: Type.String(),
-  description: Type.String(),
-  project_id: Type.String({ format: "uuid" }),
-  status: oneOf(voiceAgentStatuses),
-  config: agentConfigSchema,
-  allowed_origins: Type.Array(Type.String()),
-  agent_name: nullableText,
-  deploy_error: nullableText,
-  deployed_at: OptionalTimestamp,
-  phone_numbers: Type.Array(Type.String()),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-  deleted_at: OptionalTimestamp,
-});
+const VoiceAgent = named(
+  "VoiceAgent",
+  Type.Object({
+    id: Type.String({ format: "uuid" }),
+    name: Type.String(),
+    description: Type.String(),
+    project_id: Type.String({ format: "uuid" }),
+    status: oneOf(voiceAgentStatuses),
+    config: agentConfigSchema,
+    allowed_origins: Type.Array(Type.String()),
+    agent_name: nullableText,
+    deploy_error: nullableText,
+    deployed_at: OptionalTimestamp,
+    phone_numbers: Type.Array(Type.String()),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    deleted_at: OptionalTimestamp,
+  }),
+  {
+    name: "what people call it",
+    description: "what it is for; may be empty",
+    status: "`archived` agents take no calls",
+    config: "what it says and how",
+    allowed_origins: "origins whose pages may connect to a call; none means any",
+    agent_name: "its name as a worker of LiveKit",
+    deploy_error: "why its deployment failed; null otherwise",
+    deployed_at: "when it was deployed; null before",
+    phone_numbers: "numbers at which it answers",
+    deleted_at: "when it was archived; null before",
+  },
+);
 export type VoiceAgent = Static<typeof VoiceAgent>;
 
 const name = Type.String({ minLength: 1, maxLength: 200, pattern: "\\S", description: "text that is not blank" });
@@ -47,24 +64,40 @@ const allowedOrigins = Type.Array(
 /** Checked by `configProblems`, whose messages know the providers; described by the schema. */
 const config = Type.Unsafe<unknown>(agentConfigSchema);
 
-const NewVoiceAgent = Type.Object(
+const NewVoiceAgent = named(
+  "NewVoiceAgent",
+  Type.Object(
+    {
+      name,
+      description: Type.Optional(description),
+      project_id: Type.String({ format: "uuid" }),
+      config,
+      allowed_origins: Type.Optional(allowedOrigins),
+    },
+    { additionalProperties: false },
+  ),
   {
-    name,
-    description: Type.Optional(description),
-    project_id: Type.String({ format: "uuid" }),
-    config,
-    allowed_origins: Type.Optional(allowedOrigins),
+    name: "what people call it",
+    description: "what it is for",
+    config: "what it says and how",
   },
-  { additionalProperties: false },
 );
-const VoiceAgentChange = Type.Object(
+const VoiceAgentChange = named(
+  "VoiceAgentChange",
+  Type.Object(
+    {
+      name: Type.Optional(name),
+      description: Type.Optional(description),
+      config: Type.Optional(config),
+      allowed_origins: Type.Optional(allowedOrigins),
+    },
+    { additionalProperties: false, description: "Absent fields stay; `config` is replaced as a whole" },
+  ),
   {
-    name: Type.Optional(name),
-    description: Type.Optional(description),
-    config: Type.Optional(config),
-    allowed_origins: Type.Optional(allowedOrigins),
+    name: "another name",
+    description: "another description",
+    config: "takes the place of the old one, whole",
   },
-  { additionalProperties: false, description: "Absent fields stay; `config` is replaced as a whole" },
 );
 const exampleAgent = {
   name: "Front desk",
@@ -72,7 +105,7 @@ const exampleAgent = {
   project_id: "{{project_id}}",
   config: { instructions: "Be kind and brief", llm: { provider: "echo" } },
 };
-const OneVoiceAgent = Type.Object({ data: VoiceAgent });
+const OneVoiceAgent = dataOf(VoiceAgent);
 
 const sortColumns = ["name", "status", "created_at", "updated_at"] as const;
 
@@ -107,10 +140,13 @@ export function voiceAgentRoutes({ sql, now, personalAccessToken, allowPrivateAd
       guard: personalAccessToken,
       query: {
         ...pagingQuery,
-        project_id: Type.Optional(Type.String({ format: "uuid" })),
-        status: Type.Optional(oneOf(voiceAgentStatuses)),
+        project_id: Type.Optional(Type.String({ format: "uuid", about: "agents of one project" })),
+        status: Type.Optional({
+          ...oneOf(voiceAgentStatuses),
+          about: "agents in this status; all but archived ones unless given",
+        }),
       },
-      reply: { status: 200, body: Type.Object({ data: Type.Array(VoiceAgent), pagination: Pagination }) },
+      reply: { status: 200, body: pageWith(VoiceAgent) },
       examples: { of_a_project: { query: { project_id: "{{project_id}}", page_size: 10 } } },
       handle: async ({ principal, query }) => {
         const page = pageOf(query);

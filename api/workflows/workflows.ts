@@ -2,10 +2,12 @@
  * Workflows and their versions. A version's definition is checked when it is saved and never
  * changes afterwards; an app runs one version. Saving a new definition makes a new version.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError, type ErrorDetails } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { WorkflowDefinition, workflowLimits } from "#contracts/workflow.ts";
-import { Pagination, pageOf, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { dataOf, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText, Timestamp } from "#http/timestamp.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
@@ -16,41 +18,82 @@ import { loadUsedVersions, subworkflowProblems, usedVersionIds } from "./subwork
 import { workflowProblems } from "./workflow_rules.ts";
 
 const uuid = Type.String({ format: "uuid" });
-const Workflow = Type.Object({
-  id: uuid,
-  name: Type.String(),
-  description: Type.String(),
-  project_id: uuid,
-  latest_version_id: uuid,
-  created_at: Timestamp,
-  created_by: nullableText,
-  updated_at: Timestamp,
-  updated_by: nullableText,
-});
+const Workflow = named(
+  "Workflow",
+  Type.Object({
+    id: uuid,
+    name: Type.String(),
+    description: Type.String(),
+    project_id: uuid,
+    latest_version_id: uuid,
+    created_at: Timestamp,
+    created_by: nullableText,
+    updated_at: Timestamp,
+    updated_by: nullableText,
+  }),
+  {
+    name: "what people call it",
+    description: "what it is for; may be empty",
+    latest_version_id: "its newest version",
+  },
+);
 type Workflow = Static<typeof Workflow>;
 
-const WorkflowVersion = Type.Object({
-  id: uuid,
-  workflow_id: uuid,
-  version: Type.Integer(),
-  definition: WorkflowDefinition,
-  created_at: Timestamp,
-  created_by: nullableText,
-});
+const WorkflowVersion = named(
+  "WorkflowVersion",
+  Type.Object({
+    id: uuid,
+    workflow_id: uuid,
+    version: Type.Integer(),
+    definition: WorkflowDefinition,
+    created_at: Timestamp,
+    created_by: nullableText,
+  }),
+  {
+    version: "its number; the first is 1",
+    definition: "the graph, which never changes",
+  },
+);
 type WorkflowVersion = Static<typeof WorkflowVersion>;
 
 const name = Type.String({ minLength: 1, maxLength: 200, pattern: "\\S", description: "text that is not blank" });
 const description = Type.String({ maxLength: 4000 });
 
-const NewWorkflow = Type.Object(
-  { name, description: Type.Optional(description), project_id: uuid, definition: WorkflowDefinition },
-  { additionalProperties: false },
+const NewWorkflow = named(
+  "NewWorkflow",
+  Type.Object(
+    { name, description: Type.Optional(description), project_id: uuid, definition: WorkflowDefinition },
+    { additionalProperties: false },
+  ),
+  {
+    name: "what people call it",
+    description: "what it is for",
+    definition: "the graph of its first version",
+  },
 );
-const WorkflowChange = Type.Object(
-  { name: Type.Optional(name), description: Type.Optional(description), definition: Type.Optional(WorkflowDefinition) },
-  { additionalProperties: false, description: "A definition becomes a new version; apps keep theirs" },
+const WorkflowChange = named(
+  "WorkflowChange",
+  Type.Object(
+    {
+      name: Type.Optional(name),
+      description: Type.Optional(description),
+      definition: Type.Optional(WorkflowDefinition),
+    },
+    { additionalProperties: false, description: "A definition becomes a new version; apps keep theirs" },
+  ),
+  {
+    name: "another name",
+    description: "another description",
+    definition: "the graph of a new version",
+  },
 );
-const NewWorkflowVersion = Type.Object({ definition: WorkflowDefinition }, { additionalProperties: false });
+const NewWorkflowVersion = named(
+  "NewWorkflowVersion",
+  Type.Object({ definition: WorkflowDefinition }, { additionalProperties: false }),
+  {
+    definition: "the graph",
+  },
+);
 /** Answers what it was asked with. */
 const exampleDefinition = {
   schema_version: 1,
@@ -61,8 +104,8 @@ const exampleDefinition = {
   ],
   edges: [{ from: "in", to: "out" }],
 };
-const OneWorkflow = Type.Object({ data: Workflow });
-const OneVersion = Type.Object({ data: WorkflowVersion });
+const OneWorkflow = dataOf(Workflow);
+const OneVersion = dataOf(WorkflowVersion);
 
 const bodyOptions = { bytesMax: workflowLimits.definitionBytesMax + 16 * 1024 };
 const sortColumns = ["name", "created_at", "updated_at"] as const;
@@ -96,8 +139,8 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
       path,
       summary: "List workflows",
       guard,
-      query: { ...pagingQuery, project_id: Type.Optional(uuid) },
-      reply: { status: 200, body: Type.Object({ data: Type.Array(Workflow), pagination: Pagination }) },
+      query: { ...pagingQuery, project_id: Type.Optional({ ...uuid, about: "workflows of one project" }) },
+      reply: { status: 200, body: pageWith(Workflow) },
       examples: { of_a_project: { query: { project_id: "{{project_id}}", sort: "name" } } },
       handle: async ({ principal, query }) => {
         const page = pageOf(query);
@@ -185,7 +228,7 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
       summary: "List a workflow's versions, the highest first",
       guard,
       query: { page: pagingQuery.page, page_size: pagingQuery.page_size },
-      reply: { status: 200, body: Type.Object({ data: Type.Array(WorkflowVersion), pagination: Pagination }) },
+      reply: { status: 200, body: pageWith(WorkflowVersion) },
       errors: ["forbidden"],
       paramsFrom: { workflow_id: { route: `POST ${path}`, field: "data.id" } },
       examples: { newest_first: { query: { page: 1, page_size: 10 } } },

@@ -30,12 +30,25 @@ export interface Operation {
 }
 export interface OpenApiDocument {
   paths: Record<string, Record<string, Omit<Operation, "method" | "path">>>;
+  components?: { schemas: Record<string, object> };
 }
 
 export function operationsOf(document: OpenApiDocument): Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
   );
+}
+
+/** The schema of an operation's body, with those that it refers to by name put in their places. */
+export function bodySchemaOf({ components }: OpenApiDocument, { requestBody }: Operation): unknown {
+  const inPlace = (value: unknown): unknown => {
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) return value.map(inPlace);
+    const { $ref, ...own } = value as { $ref?: string };
+    const named = $ref === undefined ? {} : components?.schemas[$ref.slice("#/components/schemas/".length)];
+    return Object.fromEntries(Object.entries({ ...named, ...own }).map(([key, child]) => [key, inPlace(child)]));
+  };
+  return inPlace(requestBody?.content["application/json"]?.schema);
 }
 
 /** The names of an operation's examples, in the order in which they stand. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type ApiHarness, openApiHarness } from "#test/kit/api_harness.ts";
-import { type OpenApiDocument, type Operation, operationsOf } from "#test/kit/open_api_examples.ts";
+import { bodySchemaOf, type OpenApiDocument, type Operation, operationsOf } from "#test/kit/open_api_examples.ts";
 
 interface Schema {
   type?: string | string[];
@@ -61,8 +61,9 @@ describe("every request that moves money", () => {
     const operations = operationsOf(document).filter(movesMoney);
     assert.ok(operations.length >= 10, String(operations.length));
     let asked = 0;
-    for (const { method, path, requestBody } of operations) {
-      const schema = requestBody?.content["application/json"]?.schema as Schema | undefined;
+    for (const operation of operations) {
+      const { method, path } = operation;
+      const schema = bodySchemaOf(document, operation) as Schema | undefined;
       assert.ok(schema, `${method} ${path} takes a body, if only an empty one`);
       const at = path.replace("{booking_id}", booking.id).replace("{issuer_id}", issuer.id);
       for (const way of new Set(objectsIn(schema))) {

@@ -3,8 +3,10 @@
  * calculated anew by the rules that it was booked under, so that caps, night limits and bands hold
  * for all of it; what is answered is the difference.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Route, route } from "#http/route.ts";
 import { invalidRequest } from "#http/validation.ts";
@@ -24,17 +26,24 @@ import { adjustedRequest, type StayChanges } from "./stay_changes.ts";
 import { taxDelta } from "./tax_delta.ts";
 
 const Changes = Type.Partial(CalculationRequest);
-const Adjustment = Type.Object({
-  ...Changes.properties,
-  calculation: Type.Optional(
-    Type.Composite([Changes], {
-      description: "fields of the calculation that change; they may stand beside it as well",
-    }),
-  ),
-  /** frozen: by the rules that it was booked under; today: by today's, which it keeps from then on. */
-  law: Type.Optional(oneOf(["frozen", "today"])),
-  reason: Type.Optional(Reason),
-});
+const Adjustment = named(
+  "BookingAdjustment",
+  Type.Object({
+    ...Changes.properties,
+    calculation: Type.Optional(
+      Type.Composite([Changes], {
+        description: "fields of the calculation that change; they may stand beside it as well",
+      }),
+    ),
+    /** frozen: by the rules that it was booked under; today: by today's, which it keeps from then on. */
+    law: Type.Optional(oneOf(["frozen", "today"])),
+    reason: Type.Optional(Reason),
+  }),
+  {
+    law: "`today`: from now on by the rules of today; else by those of the booking",
+    reason: "why, for the record",
+  },
+);
 
 export function bookingAdjustmentRoute(deps: BookingDeps): Route {
   const { sql, guard, record, now, frozenRules } = deps;

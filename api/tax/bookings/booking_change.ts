@@ -2,8 +2,10 @@
  * Writes a change of a booking: the booking as it is now, the change, and the entries of the tax
  * ledger, by one statement.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { nullableText, Timestamp } from "#http/timestamp.ts";
 import type { BillableCaller } from "#identity/api_keys.ts";
@@ -18,16 +20,27 @@ import { TaxDelta } from "./tax_delta.ts";
 const kinds = ["created", "adjusted", "refunded", "voided"] as const;
 
 /** A change as it is answered. */
-export const BookingChange = Type.Object({
-  id: Type.Integer(),
-  kind: oneOf(kinds),
-  reason: nullableText,
-  request: Type.Unknown({ description: "what was asked for" }),
-  tax_delta: TaxDelta,
-  refunded_amount: nullableText,
-  idempotency_key: nullableText,
-  created_at: Timestamp,
-});
+export const BookingChange = named(
+  "BookingChange",
+  Type.Object({
+    id: Type.Integer(),
+    kind: oneOf(kinds),
+    reason: nullableText,
+    request: Type.Unknown({ description: "what was asked for" }),
+    tax_delta: TaxDelta,
+    refunded_amount: nullableText,
+    idempotency_key: nullableText,
+    created_at: Timestamp,
+  }),
+  {
+    id: "its number; later changes have higher ones",
+    kind: "what was done",
+    reason: "why, as it was given; null where it was not",
+    tax_delta: "what changed in the taxes",
+    refunded_amount: "what went back to the guest; null where nothing did",
+    idempotency_key: "the key that it was asked with; null for none",
+  },
+);
 export type BookingChange = Static<typeof BookingChange>;
 
 /** Changes of one booking that are answered, the latest ones. */

@@ -2,9 +2,11 @@
  * `POST /v1/bookings`: calculates a stay and keeps it. With a key a request takes effect once: the
  * unique index on the key makes a racing twin wait, and whoever comes second is answered the booking.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { type Route, route } from "#http/route.ts";
 import type { BillableCaller } from "#identity/api_keys.ts";
 import { type AnySql, json } from "#store/sql.ts";
@@ -20,16 +22,25 @@ import { IdempotencyKey, keyReused, replayed } from "./idempotency.ts";
 import { fingerprintOf, meaningOf } from "./request_fingerprint.ts";
 import { taxDelta } from "./tax_delta.ts";
 
-const NewBooking = Type.Object({
-  idempotency_key: Type.Optional(IdempotencyKey),
-  external_reference: Type.Optional(
-    Type.Union([Type.String({ maxLength: 200 }), Type.Null()], { description: "text of at most 200 characters" }),
-  ),
-  issuer_id: Type.Optional(
-    Type.Union([Type.String({ format: "uuid" }), Type.Null()], { description: "the id of an issuer" }),
-  ),
-  calculation: CalculationRequest,
-});
+const NewBooking = named(
+  "NewBooking",
+  Type.Object({
+    idempotency_key: Type.Optional(IdempotencyKey),
+    external_reference: Type.Optional(
+      Type.Union([Type.String({ maxLength: 200 }), Type.Null()], { description: "text of at most 200 characters" }),
+    ),
+    issuer_id: Type.Optional(
+      Type.Union([Type.String({ format: "uuid" }), Type.Null()], { description: "the id of an issuer" }),
+    ),
+    calculation: CalculationRequest,
+  }),
+  {
+    idempotency_key: "a repeated request with the same key makes no second booking",
+    external_reference: "the number in your own system",
+    issuer_id: "who writes the invoice; the organization unless given",
+    calculation: "the stay, as `/v1/tax/calculate` takes it",
+  },
+);
 type NewBooking = Static<typeof NewBooking>;
 
 const romanStay = {

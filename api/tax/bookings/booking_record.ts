@@ -1,6 +1,8 @@
 /** A booking as it is kept and as it is answered, and how a change takes hold of it. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { nullableText, Timestamp } from "#http/timestamp.ts";
 import type { BillableCaller } from "#identity/api_keys.ts";
@@ -91,20 +93,39 @@ const summaryFields = {
   currency: Type.String(),
   total_tax: Type.String(),
   total_with_tax: Type.String(),
-  calculation: CalculationRequest,
+  calculation: named("BookedStay", CalculationRequest),
   ruleset_hash: Type.String({ description: "of the rules that every change is calculated by" }),
   invoice_details: Type.Unsafe<Record<string, unknown> | null>({ type: ["object", "null"] }),
   created_at: Timestamp,
   updated_at: Timestamp,
 };
 /** A booking in a list. */
-export const BookingSummary = Type.Object(summaryFields);
+export const BookingSummary = named("BookingSummary", Type.Object(summaryFields), {
+  state: "what has become of it",
+  environment: "`live`, or `test` by test keys",
+  external_reference: "its number in your own system",
+  idempotency_key: "the key that it was made with",
+  issuer_id: "who writes its invoice; null: the organization",
+  stay_date: "the day of arrival",
+  checkout_date: "the day of departure",
+  nights: "how many",
+  total_tax: "all taxes of the stay",
+  total_with_tax: "what the guest pays",
+  calculation: "what the tax is calculated of, changes included",
+  invoice_details: "what its invoice says besides; null where nothing is set",
+});
 export type BookingSummary = Static<typeof BookingSummary>;
 
-export const BookingReply = Type.Object({
-  ...summaryFields,
-  result: Type.Composite([CalculationAnswer], { description: "what /v1/tax/calculate answers, as it stands now" }),
-});
+export const BookingReply = named(
+  "Booking",
+  Type.Object({
+    ...BookingSummary.properties,
+    result: CalculationAnswer,
+  }),
+  {
+    result: "what `/v1/tax/calculate` answers, as it stands now",
+  },
+);
 export type BookingReply = Static<typeof BookingReply>;
 
 export function bookingSummary(row: Omit<BookingRow, "answer" | "position">): BookingSummary {

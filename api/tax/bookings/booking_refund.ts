@@ -2,8 +2,10 @@
  * `POST /v1/bookings/{id}/refund`: all of a booking, its last nights, or an amount of money. With a
  * key a refund takes effect once; sent again it is answered the tax delta that it had then.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { type Route, route } from "#http/route.ts";
 import { invalidRequest } from "#http/validation.ts";
 import type { BillableCaller } from "#identity/api_keys.ts";
@@ -23,33 +25,46 @@ import { afterRefund, RefundProblem } from "./refund_terms.ts";
 import { amountText, fingerprintOf } from "./request_fingerprint.ts";
 import { type TaxDelta, taxDelta } from "./tax_delta.ts";
 
-const Refund = Type.Object({
-  refund_idempotency_key: Type.Optional(IdempotencyKey),
-  nights: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 366,
-      description: "how many of the last nights; without, and without amount: all",
-    }),
-  ),
-  amount: Type.Optional(
-    Type.Union(
-      [
-        Type.Number({ exclusiveMinimum: 0, maximum: 1e15 }),
-        Type.String({ pattern: "^(?!0+(\\.0+)?$)\\d{1,15}(\\.\\d{1,18})?$" }),
-      ],
-      { description: "a number greater than 0, or its digits: what goes back to the guest, tax included" },
+const Refund = named(
+  "BookingRefund",
+  Type.Object({
+    refund_idempotency_key: Type.Optional(IdempotencyKey),
+    nights: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 366,
+        description: "how many of the last nights; without, and without amount: all",
+      }),
     ),
-  ),
-  currency: Type.Optional(Type.String({ pattern: "^[A-Z]{3}$", description: "an ISO 4217 code, the booking's" })),
-  reason: Type.Optional(Reason),
-});
+    amount: Type.Optional(
+      Type.Union(
+        [
+          Type.Number({ exclusiveMinimum: 0, maximum: 1e15 }),
+          Type.String({ pattern: "^(?!0+(\\.0+)?$)\\d{1,15}(\\.\\d{1,18})?$" }),
+        ],
+        { description: "a number greater than 0, or its digits: what goes back to the guest, tax included" },
+      ),
+    ),
+    currency: Type.Optional(Type.String({ pattern: "^[A-Z]{3}$", description: "an ISO 4217 code, the booking's" })),
+    reason: Type.Optional(Reason),
+  }),
+  {
+    refund_idempotency_key: "a repeated request with the same key refunds nothing more",
+    nights: "nights that are not stayed",
+    amount: "an amount in place of nights",
+    currency: "of the amount: the booking's",
+    reason: "why, for the record",
+  },
+);
 type Refund = Static<typeof Refund>;
 
-const RefundedBooking = Type.Object({
-  ...ChangedBooking.properties,
-  refunded_amount: Type.String({ description: "what goes back to the guest by this refund, tax included" }),
-});
+const RefundedBooking = named(
+  "RefundedBooking",
+  Type.Object({
+    ...ChangedBooking.properties,
+    refunded_amount: Type.String({ description: "what goes back to the guest by this refund, tax included" }),
+  }),
+);
 
 export function bookingRefundRoute(deps: BookingDeps): Route {
   const { sql, guard, record } = deps;

@@ -1,5 +1,7 @@
 /** `POST /v1/bookings/{id}/void`: the stay does not take place and nothing of its tax is due. */
+
 import { Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import { type Route, route } from "#http/route.ts";
 import { refuseWhenFrozen } from "../invoices/live_invoice.ts";
 import { changeBooking, changing } from "./booking_change.ts";
@@ -16,7 +18,9 @@ export function bookingVoidRoute({ sql, guard, record, now }: BookingDeps): Rout
     summary: "Void a booking: all of its tax is given back",
     guard,
     record,
-    body: Type.Object({ reason: Type.Optional(Reason) }),
+    body: named("BookingVoid", Type.Object({ reason: Type.Optional(Reason) }), {
+      reason: "why, for the record",
+    }),
     strictBody: true,
     reply: { status: 200, body: ChangedBooking },
     errors: ["conflict"],

@@ -2,7 +2,9 @@
  * Bookings: `/v1/bookings`. Creating, adjusting, refunding and voiding stand in files of their own;
  * here is what they share, and reading.
  */
+
 import { Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Route, route } from "#http/route.ts";
 import { timeBoundsOf, timeRangeQuery } from "#http/time_range.ts";
@@ -27,15 +29,28 @@ import { bookingRefundRoute } from "./booking_refund.ts";
 import { bookingVoidRoute } from "./booking_void.ts";
 import { recheckRoutes } from "./recheck.ts";
 
-const BookingPage = Type.Object({
-  items: Type.Array(BookingSummary),
-  next_cursor: Type.Unsafe<number | null>({ type: ["integer", "null"], description: "null on the last page" }),
-});
+const BookingPage = named(
+  "BookingPage",
+  Type.Object({
+    items: Type.Array(BookingSummary),
+    next_cursor: Type.Unsafe<number | null>({ type: ["integer", "null"], description: "null on the last page" }),
+  }),
+  {
+    items: "the latest first",
+    next_cursor: "`cursor` of the next page",
+  },
+);
 
-const BookingWithChanges = Type.Object({
-  ...BookingReply.properties,
-  changes: Type.Array(BookingChange, { description: "from its creation on, the latest 200" }),
-});
+const BookingWithChanges = named(
+  "BookingWithChanges",
+  Type.Object({
+    ...BookingReply.properties,
+    changes: Type.Array(BookingChange, { description: "from its creation on, the latest 200" }),
+  }),
+  {
+    changes: "what happened to it",
+  },
+);
 
 const date = (description: string) => Type.Optional(Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$", description }));
 
@@ -49,8 +64,8 @@ export function bookingRoutes(deps: BookingDeps): Route[] {
       summary: "List bookings, the newest first, without their results",
       guard,
       query: {
-        state: Type.Optional(oneOf(bookingStates)),
-        external_reference: Type.Optional(Type.String({ maxLength: 200 })),
+        state: Type.Optional({ ...oneOf(bookingStates), about: "those in this state" }),
+        external_reference: Type.Optional(Type.String({ maxLength: 200, about: "the number in your own system" })),
         stay_from: date("a date as YYYY-MM-DD: the earliest stay_date"),
         stay_to: date("a date as YYYY-MM-DD: the latest stay_date"),
         ...timeRangeQuery("created_at"),

@@ -1,5 +1,7 @@
 /** What another law makes of a booked stay, and why: pure. */
+
 import { type Static, Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import type { CalculationAnswer } from "../calculator/calculation_answer.ts";
 import type { SlotReport } from "../calculator/completeness.ts";
@@ -17,20 +19,28 @@ export const recheckCauses = [
 
 const nullable = (description: string) => Type.Unsafe<string | null>({ type: ["string", "null"], description });
 
-export const RecheckRow = Type.Object({
-  booking_id: Type.String(),
-  external_reference: nullable("the booking's"),
-  jurisdiction_code: Type.String(),
-  stay_date: Type.String(),
-  checkout_date: Type.String(),
-  currency: Type.String(),
-  stored_tax: Type.String({ description: "by the rules that it was booked under" }),
-  tax_now: nullable("by today's; null where these cannot calculate it"),
-  delta: nullable("tax_now less stored_tax"),
-  cause: oneOf(recheckCauses),
-  rule_ids: Type.Array(Type.String(), { description: "whose tax changes" }),
-  note: nullable("why it cannot be calculated"),
-});
+export const RecheckRow = named(
+  "RecheckedBooking",
+  Type.Object({
+    booking_id: Type.String(),
+    external_reference: nullable("the booking's"),
+    jurisdiction_code: Type.String(),
+    stay_date: Type.String(),
+    checkout_date: Type.String(),
+    currency: Type.String(),
+    stored_tax: Type.String({ description: "by the rules that it was booked under" }),
+    tax_now: nullable("by today's; null where these cannot calculate it"),
+    delta: nullable("tax_now less stored_tax"),
+    cause: oneOf(recheckCauses),
+    rule_ids: Type.Array(Type.String(), { description: "whose tax changes" }),
+    note: nullable("why it cannot be calculated"),
+  }),
+  {
+    stay_date: "the day of arrival",
+    checkout_date: "the day of departure",
+    cause: "why the tax would change",
+  },
+);
 export type RecheckRow = Static<typeof RecheckRow>;
 
 export type LawDifference = Pick<RecheckRow, "tax_now" | "delta" | "cause" | "rule_ids">;

@@ -3,7 +3,9 @@
  * bookings write. Adjustments, refunds and voids are in it as what they took away. As JSON, or as CSV
  * for a request that accepts `text/csv`.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import { nullableText } from "#http/timestamp.ts";
@@ -24,39 +26,68 @@ import { acceptsCsv, csvResponse } from "./csv_response.ts";
 const dateAnchors = ["checkout", "checkin", "recorded"] as const;
 const periods = ["month", "quarter", "year"] as const;
 
-const LiabilityItem = Type.Object({
-  period: Type.Unsafe<string | null>({ type: ["string", "null"], description: "2026-03, 2026-Q1 or 2026, as asked" }),
-  jurisdiction_code: Type.String(),
-  jurisdiction_name: nullableText,
-  authority: Type.String(),
-  kind: Type.String(),
-  category_code: Type.String(),
-  collector: Type.String({ description: "who takes the tax from the guest and owes it" }),
-  currency: Type.String(),
-  bookings: Type.Integer({ description: "that something is left of" }),
-  taxable_amount: Type.String({ description: "what percentages were taken of; 0 for flat taxes" }),
-  tax_amount: Type.String(),
-});
+const LiabilityItem = named(
+  "LiabilityItem",
+  Type.Object({
+    period: Type.Unsafe<string | null>({ type: ["string", "null"], description: "2026-03, 2026-Q1 or 2026, as asked" }),
+    jurisdiction_code: Type.String(),
+    jurisdiction_name: nullableText,
+    authority: Type.String(),
+    kind: Type.String(),
+    category_code: Type.String(),
+    collector: Type.String({ description: "who takes the tax from the guest and owes it" }),
+    currency: Type.String(),
+    bookings: Type.Integer({ description: "that something is left of" }),
+    taxable_amount: Type.String({ description: "what percentages were taken of; 0 for flat taxes" }),
+    tax_amount: Type.String(),
+  }),
+  {
+    jurisdiction_code: "the place that levies the tax",
+    jurisdiction_name: "that place's name; null of a place that is no more",
+    authority: "who is owed",
+    kind: "what kind of tax",
+    category_code: "what kind of VAT, fee or levy more exactly",
+    tax_amount: "what is owed",
+  },
+);
 type LiabilityItem = Static<typeof LiabilityItem>;
 
-const Liability = Type.Object({
-  environment: oneOf(["live", "test"]),
-  date_anchor: oneOf(dateAnchors),
-  from: nullableText,
-  to: nullableText,
-  items: Type.Array(LiabilityItem),
-  totals: Type.Array(Type.Object({ currency: Type.String(), tax_amount: Type.String() })),
-});
+const Liability = named(
+  "Liability",
+  Type.Object({
+    environment: oneOf(["live", "test"]),
+    date_anchor: oneOf(dateAnchors),
+    from: nullableText,
+    to: nullableText,
+    items: Type.Array(LiabilityItem),
+    totals: Type.Array(
+      named("LiabilityTotal", Type.Object({ currency: Type.String(), tax_amount: Type.String() }), {
+        tax_amount: "what is owed in this currency",
+      }),
+    ),
+  }),
+  {
+    environment: "`live`, or `test` by test keys",
+    date_anchor: "what a tax is dated by",
+    from: "first day; null: from the beginning",
+    to: "last day; null: to the end",
+    items: "what is owed, by whom and to whom",
+    totals: "by currency; currencies are never added up",
+  },
+);
 
 const date = (description: string) => Type.Optional(Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$", description }));
 const query = {
   from: date("a date as YYYY-MM-DD: the first day"),
   to: date("a date as YYYY-MM-DD: the last day"),
-  date_anchor: Type.Optional(oneOf(dateAnchors)),
-  period: Type.Optional(oneOf(periods)),
-  jurisdiction_code: Type.Optional(Type.String({ maxLength: 40 })),
-  kind: Type.Optional(oneOf(ruleKinds)),
-  collector: Type.Optional(Type.String({ maxLength: 40 })),
+  date_anchor: Type.Optional({
+    ...oneOf(dateAnchors),
+    about: "what a tax is dated by: the departure (default), the arrival, or the change that made it",
+  }),
+  period: Type.Optional({ ...oneOf(periods), about: "sum up by this; in all unless given" }),
+  jurisdiction_code: Type.Optional(Type.String({ maxLength: 40, about: "taxes of this place alone" })),
+  kind: Type.Optional({ ...oneOf(ruleKinds), about: "taxes of this kind alone" }),
+  collector: Type.Optional(Type.String({ maxLength: 40, about: "taxes that this party owes alone" })),
 };
 type Query = Static<ReturnType<typeof Type.Object<typeof query>>>;
 

@@ -3,8 +3,10 @@
  * and the nightly job. A report says what would change and changes nothing: `adjust` with `law: today`
  * does, booking by booking.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText, Timestamp } from "#http/timestamp.ts";
@@ -29,11 +31,18 @@ const rowsMax = 1000;
 
 const CalendarDate = Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$", description: "a date as YYYY-MM-DD" });
 
-const RecheckRequest = Type.Object({
-  from: Type.Optional(CalendarDate),
-  to: Type.Optional(CalendarDate),
-  dry_run: Type.Optional(Type.Boolean({ description: "true: answer the report and keep none" })),
-});
+const RecheckRequest = named(
+  "Recheck",
+  Type.Object({
+    from: Type.Optional(CalendarDate),
+    to: Type.Optional(CalendarDate),
+    dry_run: Type.Optional(Type.Boolean({ description: "true: answer the report and keep none" })),
+  }),
+  {
+    from: "stays with a night from this day on; today unless given",
+    to: "stays with a night until this day",
+  },
+);
 
 const reportFields = {
   id: nullableText,
@@ -45,16 +54,25 @@ const reportFields = {
   total: Type.Integer({ description: "of them, those that today's law would change" }),
   created_at: Timestamp,
 };
-const RecheckSummary = Type.Object(reportFields);
-const RecheckReport = Type.Object({
-  ...reportFields,
-  rows: Type.Array(RecheckRow, { description: "as many as fit the page" }),
+const RecheckSummary = named("RecheckSummary", Type.Object(reportFields), {
+  id: "its id; null of a report that is not kept",
+  environment: "`live`, or `test` by test keys",
+  night: "the night whose change of law asked for it; null: somebody did",
+  from: "first night that was looked at",
+  to: "last night that was looked at; null: to the end",
 });
+const RecheckReport = named(
+  "RecheckReport",
+  Type.Object({
+    ...RecheckSummary.properties,
+    rows: Type.Array(RecheckRow, { description: "as many as fit the page" }),
+  }),
+);
 type RecheckReport = Static<typeof RecheckReport>;
 
 const paging = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: rowsMax, description: "rows; default 100" })),
-  offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),
+  offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000, about: "how many are passed over" })),
 };
 
 export function recheckRoutes(deps: BookingDeps): Route[] {
@@ -95,7 +113,12 @@ export function recheckRoutes(deps: BookingDeps): Route[] {
       summary: "List recheck reports, the newest first, without their rows",
       guard,
       query: paging,
-      reply: { status: 200, body: Type.Object({ items: Type.Array(RecheckSummary) }) },
+      reply: {
+        status: 200,
+        body: named("RecheckSummaries", Type.Object({ items: Type.Array(RecheckSummary) }), {
+          items: "the latest first",
+        }),
+      },
       examples: { newest: { query: { limit: 10 } } },
       handle: async ({ principal, query: { limit = 100, offset = 0 } }) => {
         const items = await sql<Omit<RecheckReport, "rows">[]>`

@@ -2,33 +2,59 @@
  * What a change adds to a booking's taxes or takes away, by component. Over a booking's life these
  * differences sum up to its taxes: each is taken between two answers, none is computed by itself.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import type { CalculationAnswer, TaxComponent } from "../calculator/calculation_answer.ts";
 import { minorDigitsOf } from "../calculator/currency.ts";
 import { Rational, sumOf } from "../calculator/rational.ts";
 
 const Difference = Type.String({ description: "after less before; negative where tax is given back" });
 
-export const TaxDelta = Type.Object({
-  currency: Type.String(),
-  total_tax: Difference,
-  components: Type.Array(
-    Type.Object({
-      rule_id: Type.String(),
-      version: Type.Integer(),
-      name: Type.String(),
-      kind: Type.String(),
-      category_code: Type.String(),
-      authority: Type.String(),
-      jurisdiction_code: Type.String(),
-      collector: Type.String(),
-      before: Type.String(),
-      after: Type.String(),
-      tax_amount: Difference,
-      taxable_amount: Difference,
-    }),
-  ),
-});
+export const TaxDelta = named(
+  "TaxDelta",
+  Type.Object({
+    currency: Type.String(),
+    total_tax: Difference,
+    components: Type.Array(
+      named(
+        "TaxChange",
+        Type.Object({
+          rule_id: Type.String(),
+          version: Type.Integer(),
+          name: Type.String(),
+          kind: Type.String(),
+          category_code: Type.String(),
+          authority: Type.String(),
+          jurisdiction_code: Type.String(),
+          collector: Type.String(),
+          before: Type.String(),
+          after: Type.String(),
+          tax_amount: Difference,
+          taxable_amount: Difference,
+        }),
+        {
+          rule_id: "the rule that it follows",
+          version: "the rule's version",
+          name: "what the tax is called",
+          kind: "what kind of tax",
+          category_code: "what kind of VAT, fee or levy more exactly",
+          authority: "who levies it",
+          jurisdiction_code: "the place that levies it",
+          collector: "who takes it from the guest and owes it",
+          before: "the tax before",
+          after: "the tax now",
+          tax_amount: "by how much it changed",
+          taxable_amount: "by how much what it is taken of changed",
+        },
+      ),
+    ),
+  }),
+  {
+    total_tax: "by how much all taxes together changed",
+    components: "the taxes that changed",
+  },
+);
 export type TaxDelta = Static<typeof TaxDelta>;
 
 /** From `before`, or from nothing, to `after`. Both are of one currency. */

@@ -1,5 +1,7 @@
 /** The answer of a calculation: its schema, and how it is made from what was evaluated. */
+
 import { type Static, Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { jurisdictionTypes } from "../places/jurisdiction.ts";
 import { classOn } from "../rules/evidence.ts";
@@ -20,116 +22,239 @@ import { roundingOf } from "./tax_rounding.ts";
 const Money = Type.String({ description: "a decimal with the currency's digits" });
 const nullable = <T extends ReturnType<typeof Type.String>>(schema: T) => Type.Union([schema, Type.Null()]);
 
-const ExemptionNote = Type.Object({
-  code: Type.String(),
-  reason: Type.String(),
-  nights: Type.Optional(Type.Integer()),
-  persons: Type.Optional(Type.Integer()),
-});
-
-const Slice = Type.Object({
-  from: Type.String({ description: "first night" }),
-  to: Type.String({ description: "the day after the last night" }),
-  nights: Type.Integer(),
-  rate: Type.String(),
-  amount: Money,
-});
-
-export const TaxComponent = Type.Object({
-  rule_id: Type.String(),
-  version: Type.Integer(),
-  name: Type.String(),
-  kind: oneOf(ruleKinds),
-  category_code: Type.String(),
-  authority: Type.String(),
-  jurisdiction_code: Type.String(),
-  unit: Type.String(),
-  rate: Type.Object({
-    type: oneOf(["flat", "percent", "fraction", "percent_of_tax", "mixed"]),
-    value: nullable(Type.String()),
-    display: Type.String(),
+const ExemptionNote = named(
+  "Exemption",
+  Type.Object({
+    code: Type.String(),
+    reason: Type.String(),
+    nights: Type.Optional(Type.Integer()),
+    persons: Type.Optional(Type.Integer()),
   }),
-  quantity: Type.Object({ nights: Type.Integer(), persons: Type.Integer(), rooms: Type.Integer() }),
-  taxable_amount: nullable(Money),
-  tax_amount: Money,
-  /** Only there where the law's amounts are in another currency than the request. */
-  conversion: Type.Optional(
-    Type.Object(
+  {
+    code: "which one",
+    reason: "why it applies",
+    nights: "so many nights are exempt",
+    persons: "so many persons are exempt",
+  },
+);
+
+const Slice = named(
+  "TaxSlice",
+  Type.Object({
+    from: Type.String({ description: "first night" }),
+    to: Type.String({ description: "the day after the last night" }),
+    nights: Type.Integer(),
+    rate: Type.String(),
+    amount: Money,
+  }),
+  {
+    nights: "how many",
+    rate: "as it is read",
+    amount: "the tax of these nights",
+  },
+);
+
+export const TaxComponent = named(
+  "TaxComponent",
+  Type.Object({
+    rule_id: Type.String(),
+    version: Type.Integer(),
+    name: Type.String(),
+    kind: oneOf(ruleKinds),
+    category_code: Type.String(),
+    authority: Type.String(),
+    jurisdiction_code: Type.String(),
+    unit: Type.String(),
+    rate: named(
+      "TaxRate",
+      Type.Object({
+        type: oneOf(["flat", "percent", "fraction", "percent_of_tax", "mixed"]),
+        value: nullable(Type.String()),
+        display: Type.String(),
+      }),
       {
-        currency: Type.String(),
-        amount: Type.String({ description: "the tax in that currency, before it was converted and rounded" }),
-        rate: Type.String({ description: "units of the request's currency for one of that currency" }),
-        source: Type.String(),
-        date: Type.String(),
+        type: "flat for an amount, percent of a price, fraction of a price, percent_of_tax of another tax, mixed where nights differ",
+        value: "the figure; null where nights differ",
+        display: "as it is read",
       },
-      { description: "from the currency that the law is written in, by the rate that the request gives" },
     ),
-  ),
-  exemptions: Type.Array(ExemptionNote),
-  inclusive: Type.Boolean({ description: "in the price as asked; what of it is not, the explanation says" }),
-  collector: Type.String(),
-  vat_treatment: Type.String(),
-  on_cancellation: nullable(Type.String()),
-  evidence: Type.Array(Type.String()),
-  status: oneOf(["verified", "reported", "announced"]),
-  slices: Type.Array(Slice),
-  rounding: Type.Object({ mode: Type.String(), increment: Type.String(), at: Type.String(), unrounded: Type.String() }),
-  explanation: Type.String(),
-  source: Type.Object({
-    title: Type.String(),
-    url: Type.String(),
-    checked_on: Type.String({ description: "the day on which somebody read it" }),
-    kind: Type.String({ description: "law, official and official_copy are primary, the others secondary" }),
-    quote: nullable(Type.String({ description: "the words that carry the figure" })),
+    quantity: named(
+      "TaxQuantity",
+      Type.Object({ nights: Type.Integer(), persons: Type.Integer(), rooms: Type.Integer() }),
+      {
+        nights: "nights that are taxed",
+        persons: "persons who are taxed",
+        rooms: "rooms that are taxed",
+      },
+    ),
+    taxable_amount: nullable(Money),
+    tax_amount: Money,
+    /** Only there where the law's amounts are in another currency than the request. */
+    conversion: Type.Optional(
+      Type.Object(
+        {
+          currency: Type.String(),
+          amount: Type.String({ description: "the tax in that currency, before it was converted and rounded" }),
+          rate: Type.String({ description: "units of the request's currency for one of that currency" }),
+          source: Type.String({ description: "who says so" }),
+          date: Type.String({ description: "the day that the rate is of" }),
+        },
+        { description: "from the currency that the law is written in, by the rate that the request gives" },
+      ),
+    ),
+    exemptions: Type.Array(ExemptionNote),
+    inclusive: Type.Boolean({ description: "in the price as asked; what of it is not, the explanation says" }),
+    collector: Type.String(),
+    vat_treatment: Type.String(),
+    on_cancellation: nullable(Type.String()),
+    evidence: Type.Array(Type.String()),
+    status: oneOf(["verified", "reported", "announced"]),
+    slices: Type.Array(Slice),
+    rounding: named(
+      "TaxRounding",
+      Type.Object({ mode: Type.String(), increment: Type.String(), at: Type.String(), unrounded: Type.String() }),
+      {
+        mode: "which way",
+        increment: "to multiples of this",
+        at: "whether each line or each night is rounded",
+        unrounded: "the tax before",
+      },
+    ),
+    explanation: Type.String(),
+    source: named(
+      "LawSource",
+      Type.Object({
+        title: Type.String(),
+        url: Type.String(),
+        checked_on: Type.String({ description: "the day on which somebody read it" }),
+        kind: Type.String({ description: "law, official and official_copy are primary, the others secondary" }),
+        quote: nullable(Type.String({ description: "the words that carry the figure" })),
+      }),
+      { title: "what it is called", url: "where it is read", quote: "the words that carry the figure" },
+    ),
+    confidence: oneOf(["high", "medium", "low"]),
+    assumed: Type.Boolean({ description: "of a tariff that ended and is taken to go on" }),
   }),
-  confidence: oneOf(["high", "medium", "low"]),
-  assumed: Type.Boolean({ description: "of a tariff that ended and is taken to go on" }),
-});
+  {
+    rule_id: "the rule that it follows",
+    version: "the rule's version, which changes with the law",
+    name: "what the tax is called",
+    kind: "what kind of tax",
+    category_code: "what kind of VAT, fee or levy more exactly",
+    authority: "who levies it",
+    jurisdiction_code: "the place that levies it",
+    unit: "what it is charged for, such as a person and night",
+    rate: "how much for each",
+    quantity: "what was counted",
+    taxable_amount: "what a percentage was taken of; null of flat taxes",
+    tax_amount: "the tax",
+    exemptions: "what was exempt, and why",
+    collector: "who takes the tax from the guest and owes it",
+    vat_treatment: "whether VAT is charged on it",
+    on_cancellation: "what becomes of it when the stay is canceled; null where the law says nothing",
+    evidence: "papers that the law asks for",
+    status: "how sure the law behind it is",
+    slices: "the nights by rate",
+    rounding: "how it was rounded",
+    explanation: "how it was reckoned, in words",
+    source: "where the law is read",
+    confidence: "by its source",
+  },
+);
 export type TaxComponent = Static<typeof TaxComponent>;
 
-export const CalculationAnswer = Type.Object({
-  jurisdiction: Type.Object({
-    code: Type.String(),
-    name: Type.String(),
-    type: oneOf(jurisdictionTypes),
-    stack: Type.Array(Type.String(), { description: "the place and those above it, itself first" }),
-  }),
-  currency: Type.String(),
-  tax_breakdown: Type.Object({
-    components: Type.Array(TaxComponent),
-    total_tax: Money,
-    effective_rate: Type.String({ description: "share of total_without_tax" }),
-  }),
-  totals_by_kind: Type.Record(Type.String(), Money),
-  total_without_tax: Money,
-  total_with_tax: Type.String({
-    description:
-      "what the guest pays: total_without_tax and all taxes. More than a price that includes tax where a tax stands on top of it (inclusive: false)",
-  }),
-  rules_applied: Type.Array(
-    Type.Object({
-      rule_id: Type.String(),
-      version: Type.Union([Type.Integer(), Type.Null()]),
-      outcome: oneOf(["applied", "exempted", "skipped"]),
-      reason: Type.String(),
+export const CalculationAnswer = named(
+  "Calculation",
+  Type.Object({
+    jurisdiction: named(
+      "Place",
+      Type.Object({
+        code: Type.String(),
+        name: Type.String(),
+        type: oneOf(jurisdictionTypes),
+        stack: Type.Array(Type.String(), { description: "the place and those above it, itself first" }),
+      }),
+      { code: "its code", name: "its name in English", type: "what kind of place it is" },
+    ),
+    currency: Type.String(),
+    tax_breakdown: named(
+      "TaxBreakdown",
+      Type.Object({
+        components: Type.Array(TaxComponent),
+        total_tax: Money,
+        effective_rate: Type.String({ description: "share of total_without_tax" }),
+      }),
+      { components: "one for each tax" },
+    ),
+    totals_by_kind: Type.Record(Type.String(), Money),
+    total_without_tax: Money,
+    total_with_tax: Type.String({
+      description:
+        "what the guest pays: total_without_tax and all taxes. More than a price that includes tax where a tax stands on top of it (inclusive: false)",
     }),
-  ),
-  coverage: Type.Object({
-    status: oneOf(coverageStatuses),
-    as_of: nullable(Type.String()),
-    notes: Type.Array(Type.String()),
+    rules_applied: Type.Array(
+      named(
+        "RuleOutcome",
+        Type.Object({
+          rule_id: Type.String(),
+          version: Type.Union([Type.Integer(), Type.Null()]),
+          outcome: oneOf(["applied", "exempted", "skipped"]),
+          reason: Type.String(),
+        }),
+        {
+          rule_id: "the rule",
+          version: "its version; null where none was in force",
+          outcome: "what came of it",
+          reason: "why",
+        },
+      ),
+    ),
+    coverage: named(
+      "PlaceCoverage",
+      Type.Object({
+        status: oneOf(coverageStatuses),
+        as_of: nullable(Type.String()),
+        notes: Type.Array(Type.String()),
+      }),
+      {
+        status: "how much of the law is known here",
+        as_of: "the day on which the rules were last read; null where there are none",
+        notes: "what a reader should know",
+      },
+    ),
+    completeness: Completeness,
+    missing_inputs: Type.Array(
+      named(
+        "MissingInput",
+        Type.Object({
+          field: Type.String(),
+          assumed: nullable(
+            Type.String({ description: "what is taken for it; null: none of those that the law names" }),
+          ),
+          min_tax: Money,
+          max_tax: Money,
+        }),
+        {
+          field: "its name",
+          assumed: "what is taken for it; null: none of those that the law names",
+          min_tax: "the tax with the value that makes it least",
+          max_tax: "the tax with the value that makes it most",
+        },
+      ),
+    ),
+    ruleset_hash: Type.String(),
   }),
-  completeness: Completeness,
-  missing_inputs: Type.Array(
-    Type.Object({
-      field: Type.String(),
-      assumed: nullable(Type.String({ description: "what is taken for it; null: none of those that the law names" })),
-      min_tax: Money,
-      max_tax: Money,
-    }),
-  ),
-  ruleset_hash: Type.String(),
-});
+  {
+    jurisdiction: "the place",
+    tax_breakdown: "the taxes one by one",
+    totals_by_kind: "tax by kind",
+    total_without_tax: "price of the stay without these taxes",
+    rules_applied: "every rule that was looked at, and what came of it",
+    coverage: "what is known of the place",
+    missing_inputs: "fields that were not given and would change the tax",
+    ruleset_hash: "names the rules that it was reckoned by",
+  },
+);
 export type CalculationAnswer = Static<typeof CalculationAnswer>;
 
 export function answerFrom(

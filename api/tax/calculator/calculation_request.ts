@@ -2,7 +2,9 @@
  * What is asked: a stay at a place. The schema of the `calculation` object, and the stay that it
  * describes with everything left out filled in.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { channels, customerTypes, propertyTypes, purposes } from "../rules/rule.ts";
 import { isCalendarDate } from "../rules/ruleset.ts";
@@ -33,77 +35,125 @@ const IncludedAmount = Type.Union([Amount, Type.Boolean()], {
 const CalendarDate = Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$", description: "a date as YYYY-MM-DD" });
 const Currency = Type.String({ pattern: "^[A-Z]{3}$", description: "an ISO 4217 code" });
 
-const FxRate = Type.Object(
+const FxRate = named(
+  "ExchangeRate",
+  Type.Object(
+    {
+      /** The currency of the tax that this converts; any where it is left out. */
+      from: Type.Optional(Currency),
+      /** Units of the request's currency for one unit of the tax's. */
+      rate: AmountAboveZero,
+      source: Type.String({ minLength: 1, maxLength: 200 }),
+      date: CalendarDate,
+    },
+    { description: "A rate of exchange for taxes that are set in another currency" },
+  ),
   {
-    /** The currency of the tax that this converts; any where it is left out. */
-    from: Type.Optional(Currency),
-    /** Units of the request's currency for one unit of the tax's. */
-    rate: AmountAboveZero,
-    source: Type.String({ minLength: 1, maxLength: 200 }),
-    date: CalendarDate,
+    rate: "units of the request's currency for one of the other",
+    from: "the other currency",
+    source: "who says so, such as a central bank",
+    date: "the day that the rate is of",
   },
-  { description: "A rate of exchange for taxes that are set in another currency" },
 );
 /** The `calculation` object. Fields that it does not name are ignored, and so are those that are null (`exact_json.ts`). */
-export const CalculationRequest = Type.Object({
-  jurisdiction_code: Type.Optional(Type.String({ maxLength: 100 })),
-  latitude: Type.Optional(Type.Number({ minimum: -90, maximum: 90 })),
-  longitude: Type.Optional(Type.Number({ minimum: -180, maximum: 180 })),
-  stay_date: CalendarDate,
-  nights: Type.Integer({ minimum: 1, maximum: 366 }),
-  checkout_date: Type.Optional(CalendarDate),
-  nightly_rate: AmountAboveZero,
-  currency: Currency,
-  rooms: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
-  number_of_guests: Type.Optional(Type.Integer({ minimum: 1, maximum: 2000 })),
-  adults: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: 2000,
-      description: "guests of at least 18 years; with guest_ages, as many as those ages have",
-    }),
-  ),
-  guest_ages: Type.Optional(Type.Array(Type.Integer({ minimum: 0, maximum: 130 }), { maxItems: 2000 })),
-  guest_country: Type.Optional(Type.String({ pattern: "^[A-Z]{2}$", description: "an ISO 3166-1 alpha-2 code" })),
-  guest_is_resident: Type.Optional(Type.Boolean()),
-  purpose: Type.Optional(oneOf(purposes)),
-  customer_type: Type.Optional(oneOf(customerTypes)),
-  property_type: Type.Optional(oneOf(propertyTypes)),
-  star_rating: Type.Optional(
-    Type.Number({ minimum: 0, maximum: 7, multipleOf: 0.5, description: "0 for none; 4.5 for four stars superior" }),
-  ),
-  property_rooms: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
-  nightly_rates: Type.Optional(Type.Array(Type.Object({ date: CalendarDate, rate: Amount }), { maxItems: 366 })),
-  price_includes_tax: Type.Optional(Type.Boolean()),
-  booking_date: Type.Optional(CalendarDate),
-  payment_date: Type.Optional(CalendarDate),
-  channel: Type.Optional(oneOf(channels)),
-  included_amounts: Type.Optional(
-    Type.Object(
-      {
-        breakfast: Type.Optional(IncludedAmount),
-        cleaning: Type.Optional(IncludedAmount),
-        service_charge: Type.Optional(IncludedAmount),
-      },
-      { description: "Parts of the nightly rate that are not the room itself" },
+export const CalculationRequest = named(
+  "CalculationRequest",
+  Type.Object({
+    jurisdiction_code: Type.Optional(Type.String({ maxLength: 100 })),
+    latitude: Type.Optional(Type.Number({ minimum: -90, maximum: 90 })),
+    longitude: Type.Optional(Type.Number({ minimum: -180, maximum: 180 })),
+    stay_date: CalendarDate,
+    nights: Type.Integer({ minimum: 1, maximum: 366 }),
+    checkout_date: Type.Optional(CalendarDate),
+    nightly_rate: AmountAboveZero,
+    currency: Currency,
+    rooms: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+    number_of_guests: Type.Optional(Type.Integer({ minimum: 1, maximum: 2000 })),
+    adults: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 2000,
+        description: "guests of at least 18 years; with guest_ages, as many as those ages have",
+      }),
     ),
-  ),
-  declared_tariff: Type.Optional(AmountAboveZero),
-  as_known_at: Type.Optional(CalendarDate),
-  require_complete: Type.Optional(
-    Type.Boolean({ description: "refuse with 400 where a tax that may exist is unknown or its tariff lapsed" }),
-  ),
-  accept_assumed: Type.Optional(
-    Type.Boolean({
-      description: "false: as require_complete, and refuse as well what is reported by one source or assumed to go on",
-    }),
-  ),
-  fx: Type.Optional(
-    Type.Union([FxRate, Type.Array(FxRate, { maxItems: 10 })], {
-      description: "{rate, source, date, from?}, or several of them",
-    }),
-  ),
-});
+    guest_ages: Type.Optional(Type.Array(Type.Integer({ minimum: 0, maximum: 130 }), { maxItems: 2000 })),
+    guest_country: Type.Optional(Type.String({ pattern: "^[A-Z]{2}$", description: "an ISO 3166-1 alpha-2 code" })),
+    guest_is_resident: Type.Optional(Type.Boolean()),
+    purpose: Type.Optional(oneOf(purposes)),
+    customer_type: Type.Optional(oneOf(customerTypes)),
+    property_type: Type.Optional(oneOf(propertyTypes)),
+    star_rating: Type.Optional(
+      Type.Number({ minimum: 0, maximum: 7, multipleOf: 0.5, description: "0 for none; 4.5 for four stars superior" }),
+    ),
+    property_rooms: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+    nightly_rates: Type.Optional(
+      Type.Array(
+        named("PriceOfNight", Type.Object({ date: CalendarDate, rate: Amount }), {
+          date: "the night",
+          rate: "its price for one room",
+        }),
+        { maxItems: 366 },
+      ),
+    ),
+    price_includes_tax: Type.Optional(Type.Boolean()),
+    booking_date: Type.Optional(CalendarDate),
+    payment_date: Type.Optional(CalendarDate),
+    channel: Type.Optional(oneOf(channels)),
+    included_amounts: Type.Optional(
+      Type.Object(
+        {
+          breakfast: Type.Optional(IncludedAmount),
+          cleaning: Type.Optional(IncludedAmount),
+          service_charge: Type.Optional(IncludedAmount),
+        },
+        { description: "Parts of the nightly rate that are not the room itself" },
+      ),
+    ),
+    declared_tariff: Type.Optional(AmountAboveZero),
+    as_known_at: Type.Optional(CalendarDate),
+    require_complete: Type.Optional(
+      Type.Boolean({ description: "refuse with 400 where a tax that may exist is unknown or its tariff lapsed" }),
+    ),
+    accept_assumed: Type.Optional(
+      Type.Boolean({
+        description:
+          "false: as require_complete, and refuse as well what is reported by one source or assumed to go on",
+      }),
+    ),
+    fx: Type.Optional(
+      Type.Union([FxRate, Type.Array(FxRate, { maxItems: 10 })], {
+        description: "{rate, source, date, from?}, or several of them",
+      }),
+    ),
+  }),
+  {
+    jurisdiction_code: "the place, by its code in `/v1/jurisdictions`; or latitude and longitude",
+    latitude: "of the property, in degrees",
+    longitude: "of the property, in degrees",
+    stay_date: "the day of arrival",
+    nights: "how many",
+    checkout_date: "the day of departure, in agreement with nights",
+    nightly_rate: "price of one room and night",
+    currency: "of all amounts",
+    rooms: "how many; 1 unless given",
+    number_of_guests: "in all rooms together; 1 unless given",
+    guest_ages: "in years, of as many guests as are known",
+    guest_country: "where the guests come from",
+    guest_is_resident: "whether the guests live in the place",
+    purpose: "why the guests travel",
+    customer_type: "who pays",
+    property_type: "what kind of house it is",
+    star_rating: "the official stars",
+    property_rooms: "rooms of the house",
+    nightly_rates: "nights whose price is another than nightly_rate",
+    price_includes_tax: "whether prices are what the guest pays in the end; false unless given",
+    booking_date: "the day of the booking, for laws that ask",
+    payment_date: "the day of the payment, for laws that ask",
+    channel: "by whom the stay is sold",
+    declared_tariff: "the room rate on display, for laws that tax by it",
+    as_known_at: "calculate by the laws that were known on that day",
+  },
+);
 export type CalculationRequest = Static<typeof CalculationRequest>;
 
 export type ProblemKind =

@@ -2,8 +2,10 @@
  * Tax calculation: one stay, or many in one request, by the law as the rules files have it. Numbers
  * keep their digits on the way in (`exact_json.ts`) and are decimal strings on the way out.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { type Guard, type RequestRecord, type Route, route } from "#http/route.ts";
 import { taxErrorResponse, taxStatusOf } from "#http/tax_face.ts";
 import { invalidRequest, validatorFor } from "#http/validation.ts";
@@ -17,24 +19,45 @@ import { parseExactJson } from "./exact_json.ts";
 /** Calculations in one batch. */
 const batchMax = 100;
 
-const BatchRequest = Type.Object({
-  /** Checked one by one, so that one that is wrong does not refuse the others. */
-  calculations: Type.Array(Type.Unknown({ description: "what /v1/tax/calculate takes" }), {
-    minItems: 1,
-    maxItems: batchMax,
-  }),
-});
-const BatchItem = Type.Union([
-  Type.Object({ result: CalculationAnswer }),
+const BatchRequest = named(
+  "CalculationBatch",
   Type.Object({
-    error: Type.Object({
-      status: Type.Integer(),
-      detail: Type.Unknown({ description: "as the same calculation alone would answer" }),
-      completeness: Type.Optional(Type.Unknown({ description: "of what require_complete refuses" })),
+    /** Checked one by one, so that one that is wrong does not refuse the others. */
+    calculations: Type.Array(Type.Unknown({ description: "what /v1/tax/calculate takes" }), {
+      minItems: 1,
+      maxItems: batchMax,
+      about: "each by itself: one that cannot be calculated refuses no other",
     }),
   }),
+);
+const BatchItem = Type.Union([
+  named("BatchResult", Type.Object({ result: CalculationAnswer }), {
+    result: "what the calculation alone would answer",
+  }),
+  named(
+    "BatchError",
+    Type.Object({
+      error: named(
+        "BatchErrorBody",
+        Type.Object({
+          status: Type.Integer(),
+          detail: Type.Unknown({ description: "as the same calculation alone would answer" }),
+          completeness: Type.Optional(Type.Unknown({ description: "of what require_complete refuses" })),
+        }),
+        {
+          status: "that the same calculation alone would have",
+        },
+      ),
+    }),
+    {
+      error: "why it could not be calculated",
+    },
+  ),
 ]);
-const BatchReply = Type.Object({ results: Type.Array(BatchItem, { description: "in the order of the request" }) });
+const BatchReply = named(
+  "CalculationBatchAnswer",
+  Type.Object({ results: Type.Array(BatchItem, { description: "in the order of the request" }) }),
+);
 
 const romanStay = {
   jurisdiction_code: "IT-RM-ROM",

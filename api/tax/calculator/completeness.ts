@@ -2,7 +2,9 @@
  * What an answer knows and what it does not: every tax that may exist at the place, and whether we
  * hold it for all nights. A total without this would be silent about law that nobody read.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { classOn } from "../rules/evidence.ts";
 import type { KnownRule, KnownVersion, PlaceRules } from "../rules/ruleset.ts";
@@ -15,31 +17,65 @@ const nullable = <T extends ReturnType<typeof Type.String>>(schema: T) => Type.U
 
 export const completenessStatuses = ["complete", "assumed", "incomplete"] as const;
 
-export const SlotReport = Type.Object({
-  level: oneOf(slotLevels),
-  kind: oneOf(slotKinds),
-  jurisdiction_code: Type.String({ description: "the narrowest place whose law decides it" }),
-  jurisdiction_name: Type.String(),
-  state: oneOf(slotStates),
-  rule_ids: Type.Array(Type.String()),
-  known_until: nullable(Type.String({ description: "the day from which on nothing is known for sure" })),
-  review_by: nullable(Type.String({ description: "when somebody has to look again" })),
-  note: nullable(Type.String()),
-  source: Type.Union([
-    Type.Object({ title: Type.String(), url: Type.String(), kind: Type.String(), checked_on: Type.String() }),
-    Type.Null(),
-  ]),
-});
+export const SlotReport = named(
+  "TaxSlot",
+  Type.Object({
+    level: oneOf(slotLevels),
+    kind: oneOf(slotKinds),
+    jurisdiction_code: Type.String({ description: "the narrowest place whose law decides it" }),
+    jurisdiction_name: Type.String(),
+    state: oneOf(slotStates),
+    rule_ids: Type.Array(Type.String()),
+    known_until: nullable(Type.String({ description: "the day from which on nothing is known for sure" })),
+    review_by: nullable(Type.String({ description: "when somebody has to look again" })),
+    note: nullable(Type.String()),
+    source: Type.Union([
+      named(
+        "TaxSource",
+        Type.Object({ title: Type.String(), url: Type.String(), kind: Type.String(), checked_on: Type.String() }),
+        {
+          title: "what it is called",
+          url: "where it is read",
+          kind: "law, official and official_copy are primary, the others secondary",
+          checked_on: "the day on which somebody read it",
+        },
+      ),
+      Type.Null(),
+    ]),
+  }),
+  {
+    level: "which level of government levies it",
+    kind: "what kind of tax",
+    jurisdiction_name: "that place's name",
+    state: "whether it is known for the nights asked about",
+    known_until: "the day from which on nothing is known for sure; null where no end is known",
+    review_by: "when somebody has to look again; null where nobody has to",
+    rule_ids: "the rules that decide it",
+    note: "what a reader should know",
+    source: "where it is written",
+  },
+);
 export type SlotReport = Static<typeof SlotReport>;
 
-export const Completeness = Type.Object(
+export const Completeness = named(
+  "Completeness",
+  Type.Object(
+    {
+      status: oneOf(completenessStatuses),
+      slots: Type.Array(SlotReport),
+      min_total_tax: Type.String(),
+      max_total_tax: nullable(
+        Type.String({ description: "with tariffs that lapsed going on; null: no bound is known" }),
+      ),
+    },
+    { description: "every tax that the law allows here, and whether it is known for all nights" },
+  ),
   {
-    status: oneOf(completenessStatuses),
-    slots: Type.Array(SlotReport),
-    min_total_tax: Type.String(),
-    max_total_tax: nullable(Type.String({ description: "with tariffs that lapsed going on; null: no bound is known" })),
+    status: "`complete`: every tax is known; `assumed`: some are taken to go on; `incomplete`: some are unknown",
+    slots: "each tax that the law allows here",
+    min_total_tax: "the tax comes to no less",
+    max_total_tax: "and to no more, with tariffs that lapsed going on; null: no bound is known",
   },
-  { description: "every tax that the law allows here, and whether it is known for all nights" },
 );
 export type Completeness = Static<typeof Completeness>;
 

@@ -1,7 +1,9 @@
 /** The invoice of a booking: its details, its draft, issuing it, taking it back, and its UBL. */
+
 import { Type } from "@sinclair/typebox";
 import type { Billable } from "#accounts/request_log.ts";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText } from "#http/timestamp.ts";
@@ -36,27 +38,44 @@ import { violationsBeforeIssue, violationsIn } from "./rules/check_document.ts";
 const path = "/v1/bookings/{booking_id}";
 const ofBooking = { booking_id: { route: "POST /v1/bookings", field: "id" } };
 
-const DocumentReply = Type.Object({
-  booking_id: Type.String({ format: "uuid" }),
-  invoice_id: nullableText,
-  state: oneOf(["draft", "issued"]),
-  ...InvoiceDocument.properties,
-  validation: Validation,
-});
+const DocumentReply = named(
+  "InvoicePreview",
+  Type.Object({
+    booking_id: Type.String({ format: "uuid" }),
+    invoice_id: nullableText,
+    state: oneOf(["draft", "issued"]),
+    ...InvoiceDocument.properties,
+    validation: Validation,
+  }),
+  {
+    invoice_id: "the issued invoice; null of a draft",
+    state: "`draft` until the invoice is issued",
+    validation: "whether it can be sent as an e-invoice",
+  },
+);
 
-const IssueRequest = Type.Object({
-  require_valid: Type.Optional(
-    Type.Boolean({ description: "true refuses with 422 what could not be sent as an e-invoice; default false" }),
-  ),
-});
+const IssueRequest = named(
+  "InvoiceIssue",
+  Type.Object({
+    require_valid: Type.Optional(
+      Type.Boolean({ description: "true refuses with 422 what could not be sent as an e-invoice; default false" }),
+    ),
+  }),
+);
 
-const CreditRequest = Type.Object({
-  reason: Type.Optional(
-    Type.Union([Type.String({ minLength: 1, maxLength: 1000, pattern: "\\S" }), Type.Null()], {
-      description: "text of at most 1000 characters",
-    }),
-  ),
-});
+const CreditRequest = named(
+  "InvoiceCredit",
+  Type.Object({
+    reason: Type.Optional(
+      Type.Union([Type.String({ minLength: 1, maxLength: 1000, pattern: "\\S" }), Type.Null()], {
+        description: "text of at most 1000 characters",
+      }),
+    ),
+  }),
+  {
+    reason: "why the invoice is taken back",
+  },
+);
 
 export interface InvoiceDeps extends Billable {
   sql: Sql;
@@ -208,7 +227,7 @@ export function bookingInvoiceRoutes({ sql, now, guard, record }: InvoiceDeps): 
       path: `${path}/invoice/ubl`,
       summary: "The booking's invoice in UBL 2.1; 422 with the rules it breaks when it is not ready to be sent",
       guard,
-      reply: { status: 200, body: Type.String(), mediaType: "application/xml" },
+      reply: { status: 200, body: named("UblInvoice", Type.String()), mediaType: "application/xml" },
       errors: ["unprocessable"],
       paramsFrom: ofBooking,
       examples: { not_issued_yet: { status: 422, answer: notReady(notIssued) } },

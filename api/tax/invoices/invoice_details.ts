@@ -2,8 +2,10 @@
  * What a booking does not know and its invoice says: who buys, under which reference, how it is
  * paid. Kept with the booking until a live invoice freezes it.
  */
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { legalFields } from "#accounts/legal_profile.ts";
+
+import { type Static, type TSchema, type TUnsafe, Type } from "@sinclair/typebox";
+import { legalFields, legalWords } from "#accounts/legal_profile.ts";
+import { type Named, named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { invalidRequest } from "#http/validation.ts";
 import { Rational } from "../calculator/rational.ts";
@@ -33,14 +35,36 @@ const buyerFields = {
   contact_phone: legalFields.contact_phone,
 } as const;
 
-const VatExemption = Type.Object(
+const VatExemption = named(
+  "VatExemption",
+  Type.Object(
+    {
+      category: oneOf(["E", "Z", "AE", "K", "G", "O"]),
+      reason_code: Type.Optional(Type.String({ maxLength: 40, description: "a VATEX code" })),
+      reason: Type.Optional(text(500)),
+    },
+    { description: "Why the room bears no VAT, where none was calculated" },
+  ),
   {
-    category: oneOf(["E", "Z", "AE", "K", "G", "O"]),
-    reason_code: Type.Optional(Type.String({ maxLength: 40, description: "a VATEX code" })),
-    reason: Type.Optional(text(500)),
+    category:
+      "the category of EN 16931: E exempt, Z zero rate, AE reverse charge, K within the Community, G export, O outside",
+    reason: "the same in words",
   },
-  { description: "Why the room bears no VAT, where none was calculated" },
 );
+
+const ownWords = {
+  buyer_reference: "what the buyer wants to see, such as a Leitweg-ID",
+  order_reference: "number of the buyer's order",
+  contract_reference: "number of the contract",
+  note: "a text on the invoice",
+  payment_terms: "when and how to pay, in place of the issuer's",
+  payment_due_date: "the day until which it is to be paid",
+  payment_means_code: "how it is paid",
+  payment_reference: "what the buyer writes on the payment",
+  paid_amount: "what is paid already",
+  buyer: "who buys",
+  vat_exemption: "why the room bears no VAT",
+} as const;
 
 const ownFields = {
   buyer_reference: text(200),
@@ -56,6 +80,8 @@ const ownFields = {
     description: "what is paid already, digits as a string",
   }),
 } as const;
+
+const buyerWords = { ...legalWords, name: "the buyer's name as the register has it" };
 
 type BuyerDetails = { [Name in keyof typeof buyerFields]?: Static<(typeof buyerFields)[Name]> };
 type OwnDetails = { [Name in keyof typeof ownFields]?: Static<(typeof ownFields)[Name]> } & {
@@ -80,19 +106,22 @@ const changeOf = (fields: Readonly<Record<string, TSchema>>) =>
     ),
   );
 
-/** Fields are set with a value and cleared with null; the buyer's are set one by one. */
-export const InvoiceDetailsChange = Type.Unsafe<
-  Change<Required<OwnDetails>> & { buyer?: Change<Required<BuyerDetails>> | null }
->(
+type DetailsChange = Change<Required<OwnDetails>> & { buyer?: Change<Required<BuyerDetails>> | null };
+
+const ChangeSchema = named(
+  "InvoiceDetailsChange",
   Type.Composite([
     changeOf(ownFields),
     Type.Object({
-      buyer: Type.Optional(Type.Union([changeOf(buyerFields), Type.Null()])),
+      buyer: Type.Optional(Type.Union([named("Buyer", changeOf(buyerFields), buyerWords), Type.Null()])),
       vat_exemption: Type.Optional(Type.Union([VatExemption, Type.Null()])),
     }),
   ]),
+  ownWords,
 );
-export type InvoiceDetailsChange = Static<typeof InvoiceDetailsChange>;
+/** Fields are set with a value and cleared with null; the buyer's are set one by one. */
+export const InvoiceDetailsChange = ChangeSchema as unknown as Named<TUnsafe<DetailsChange>>;
+export type InvoiceDetailsChange = DetailsChange;
 
 /**
  * Checks of a change what its schema cannot tell.

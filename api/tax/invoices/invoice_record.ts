@@ -1,6 +1,8 @@
 /** Invoices and credit notes as they are kept and answered, and reading them. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
 import type { AnySql } from "#store/sql.ts";
@@ -34,15 +36,37 @@ const summaryFields = {
   created_at: Timestamp,
   credited_at: OptionalTimestamp,
 };
-export const InvoiceSummary = Type.Object(summaryFields);
+export const InvoiceSummary = named("InvoiceSummary", Type.Object(summaryFields), {
+  environment: "`live`, or `test` by test keys",
+  type: "an invoice, or a credit note that takes one back",
+  state: "`credited` once a credit note took it back",
+  number: "as it stands on the invoice",
+  series: "what the number begins with",
+  fiscal_year: "the year that the numbers count in",
+  total_with_vat: "what it comes to",
+  credited_at: "when a credit note took it back; null before",
+});
 export type InvoiceSummary = Static<typeof InvoiceSummary>;
 
-export const Validation = Type.Object({
-  is_valid: Type.Boolean({ description: "whether it can be sent as an e-invoice" }),
-  violations: Type.Array(Violation),
-});
+export const Validation = named(
+  "InvoiceValidation",
+  Type.Object({
+    is_valid: Type.Boolean({ description: "whether it can be sent as an e-invoice" }),
+    violations: Type.Array(Violation),
+  }),
+  {
+    violations: "the rules that it breaks",
+  },
+);
 
-export const InvoiceReply = Type.Object({ ...summaryFields, document: InvoiceDocument, validation: Validation });
+export const InvoiceReply = named(
+  "Invoice",
+  Type.Object({ ...InvoiceSummary.properties, document: InvoiceDocument, validation: Validation }),
+  {
+    document: "the whole content, as it was frozen",
+    validation: "whether it can be sent as an e-invoice",
+  },
+);
 export type InvoiceReply = Static<typeof InvoiceReply>;
 
 export type InvoiceRow = InvoiceSummary & { position: string; document: InvoiceDocument };

@@ -1,5 +1,7 @@
 /** Invoices and credit notes that were issued: `/v1/invoices`. */
+
 import { Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import type { BillableCaller } from "#identity/api_keys.ts";
@@ -25,10 +27,17 @@ const ofInvoice = { invoice_id: { route: "POST /v1/bookings/{booking_id}/invoice
 
 const day = (description: string) => Type.Optional(Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$", description }));
 
-const InvoicePage = Type.Object({
-  items: Type.Array(InvoiceSummary),
-  next_cursor: Type.Unsafe<number | null>({ type: ["integer", "null"], description: "null on the last page" }),
-});
+const InvoicePage = named(
+  "InvoicePage",
+  Type.Object({
+    items: Type.Array(InvoiceSummary),
+    next_cursor: Type.Unsafe<number | null>({ type: ["integer", "null"], description: "null on the last page" }),
+  }),
+  {
+    items: "the latest first",
+    next_cursor: "`cursor` of the next page",
+  },
+);
 
 export function invoiceRoutes({ sql, guard }: { sql: Sql; guard: Guard<BillableCaller> }): Route[] {
   return [
@@ -38,11 +47,11 @@ export function invoiceRoutes({ sql, guard }: { sql: Sql; guard: Guard<BillableC
       summary: "List invoices and credit notes, the latest first",
       guard,
       query: {
-        booking_id: Type.Optional(Type.String({ format: "uuid" })),
-        issuer_id: Type.Optional(Type.String({ format: "uuid" })),
-        type: Type.Optional(oneOf(invoiceTypes)),
-        state: Type.Optional(oneOf(issuedStates)),
-        number: Type.Optional(Type.String({ maxLength: 60 })),
+        booking_id: Type.Optional(Type.String({ format: "uuid", about: "invoices of one booking" })),
+        issuer_id: Type.Optional(Type.String({ format: "uuid", about: "invoices of one issuer" })),
+        type: Type.Optional({ ...oneOf(invoiceTypes), about: "invoices, or credit notes" }),
+        state: Type.Optional({ ...oneOf(issuedStates), about: "those in this state" }),
+        number: Type.Optional(Type.String({ maxLength: 60, about: "the whole number, as it stands on the invoice" })),
         issued_from: day("a date as YYYY-MM-DD: the earliest issue_date"),
         issued_to: day("a date as YYYY-MM-DD: the latest issue_date"),
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: "default 50" })),
@@ -88,7 +97,7 @@ export function invoiceRoutes({ sql, guard }: { sql: Sql; guard: Guard<BillableC
       path: `${path}/{invoice_id}/ubl`,
       summary: "An invoice or credit note in UBL 2.1; 422 with the rules it breaks when it is not ready to be sent",
       guard,
-      reply: { status: 200, body: Type.String(), mediaType: "application/xml" },
+      reply: { status: 200, body: named("UblInvoice", Type.String()), mediaType: "application/xml" },
       errors: ["unprocessable"],
       paramsFrom: ofInvoice,
       examples: { of_a_guest_at_the_desk: { status: 422, answer: notReady(withoutBuyer) } },

@@ -3,6 +3,7 @@
  * zone and a number series of its own. One that is archived takes no new bookings; what it sold goes
  * on to be invoiced and credited.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
 import {
   changedLegalProfile,
@@ -13,6 +14,7 @@ import {
   wholeLegalProfile,
 } from "#accounts/legal_profile.ts";
 import { ApiError } from "#contracts/errors.ts";
+import { named } from "#contracts/named_schema.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import { OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
 import { invalidRequest } from "#http/validation.ts";
@@ -24,17 +26,29 @@ import { type AnySql, json, oneRow, type Sql } from "#store/sql.ts";
 const path = "/v1/issuers";
 const createdId = { issuer_id: { route: `POST ${path}`, field: "id" } };
 
-const NewIssuer = Type.Object({ ...LegalProfileChange.properties, legal_name: legalFields.legal_name });
+const NewIssuer = named(
+  "NewIssuer",
+  Type.Object({ ...LegalProfileChange.properties, legal_name: legalFields.legal_name }),
+  {
+    legal_name: "the name as the register has it",
+  },
+);
 
-const IssuerReply = Type.Composite([
-  Type.Object({
-    id: Type.String({ format: "uuid" }),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    archived_at: OptionalTimestamp,
-  }),
-  LegalProfileReply,
-]);
+const IssuerReply = named(
+  "Issuer",
+  Type.Composite([
+    Type.Object({
+      id: Type.String({ format: "uuid" }),
+      created_at: Timestamp,
+      updated_at: Timestamp,
+      archived_at: OptionalTimestamp,
+    }),
+    LegalProfileReply,
+  ]),
+  {
+    archived_at: "when it was archived; null while it issues invoices",
+  },
+);
 type IssuerReply = Static<typeof IssuerReply>;
 
 interface IssuerRow {
@@ -111,9 +125,9 @@ export function issuerRoutes({ sql, now, accessTokens, guard }: IssuerDeps): Rou
       query: {
         include_archived: Type.Optional(Type.Boolean({ description: "default false" })),
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: "default 50" })),
-        offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000 })),
+        offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000, about: "how many are passed over" })),
       },
-      reply: { status: 200, body: Type.Array(IssuerReply) },
+      reply: { status: 200, body: named("Issuers", Type.Array(IssuerReply)) },
       examples: { archived_ones_too: { query: { include_archived: true, limit: 10 } } },
       handle: async ({ principal: { organizationId }, query }) => {
         const archived = query.include_archived ? sql`true` : sql`archived_at is null`;
@@ -175,7 +189,7 @@ export function issuerRoutes({ sql, now, accessTokens, guard }: IssuerDeps): Rou
       path: `${path}/{issuer_id}/archive`,
       summary: "Archive an issuer: no new bookings; archiving it again changes nothing",
       guard: administrator,
-      body: Type.Object({}),
+      body: named("Nothing", Type.Object({})),
       strictBody: true,
       paramsFrom: createdId,
       reply: { status: 200, body: IssuerReply },

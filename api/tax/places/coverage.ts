@@ -3,7 +3,9 @@
  * there, its state on a day, and when somebody has to look again. As JSON, or as CSV for a request that
  * accepts `text/csv`.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import { invalidRequest } from "#http/validation.ts";
@@ -12,36 +14,51 @@ import { SlotReport, slotReports } from "../calculator/completeness.ts";
 import { isCalendarDate, type Ruleset } from "../rules/ruleset.ts";
 import { slotKinds, slotLevels, slotStates } from "../rules/slot.ts";
 
-const CoverageItem = Type.Object({
-  place_code: Type.String(),
-  place_name: Type.String(),
-  country: Type.String(),
-  /** Place among the most visited destinations; null for the others. */
-  rank: Type.Unsafe<number | null>({ type: ["integer", "null"] }),
-  ...SlotReport.properties,
-});
+const CoverageItem = named(
+  "CoveredTax",
+  Type.Object({
+    place_code: Type.String(),
+    place_name: Type.String(),
+    country: Type.String(),
+    /** Place among the most visited destinations; null for the others. */
+    rank: Type.Unsafe<number | null>({ type: ["integer", "null"] }),
+    ...SlotReport.properties,
+  }),
+  {
+    place_code: "the place, by its code",
+    place_name: "in English",
+    country: "ISO 3166-1 alpha-2",
+    rank: "among the most visited destinations; null of the others",
+  },
+);
 type CoverageItem = Static<typeof CoverageItem>;
 
-const Coverage = Type.Object({
-  on: Type.String({ description: "the night that is asked about" }),
-  total: Type.Integer({ description: "items that fit, on all pages" }),
-  states: Type.Record(Type.String(), Type.Integer(), { description: "items that fit, by state" }),
-  items: Type.Array(CoverageItem),
-});
+const Coverage = named(
+  "Coverage",
+  Type.Object({
+    on: Type.String({ description: "the night that is asked about" }),
+    total: Type.Integer({ description: "items that fit, on all pages" }),
+    states: Type.Record(Type.String(), Type.Integer(), { description: "items that fit, by state" }),
+    items: Type.Array(CoverageItem),
+  }),
+  {
+    items: "a page of them",
+  },
+);
 
 const code = (description: string) => Type.Optional(Type.String({ minLength: 2, maxLength: 40, description }));
 const query = {
   country: code("an ISO 3166-1 alpha-2 code"),
   place: code("the code of one place"),
-  level: Type.Optional(oneOf(slotLevels)),
-  kind: Type.Optional(oneOf(slotKinds)),
-  state: Type.Optional(oneOf(slotStates)),
+  level: Type.Optional({ ...oneOf(slotLevels), about: "taxes of this level of government" }),
+  kind: Type.Optional({ ...oneOf(slotKinds), about: "taxes of this kind" }),
+  state: Type.Optional({ ...oneOf(slotStates), about: "taxes that are known so well" }),
   on: Type.Optional(
     Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$", description: "a night as YYYY-MM-DD; today's when left out" }),
   ),
   destinations: Type.Optional(Type.Boolean({ description: "true: the most visited destinations alone, by rank" })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "default 100" })),
-  offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
+  offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000, about: "how many are passed over" })),
 };
 type Query = Static<ReturnType<typeof Type.Object<typeof query>>>;
 

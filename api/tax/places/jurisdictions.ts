@@ -1,5 +1,7 @@
 /** The places that the service knows: `GET /v1/jurisdictions`, filtered, searched and paged. */
+
 import { type Static, Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import { nullableText } from "#http/timestamp.ts";
@@ -8,16 +10,28 @@ import { coverageStatus, coverageStatuses, slotReports } from "../calculator/com
 import type { PlaceRules, Ruleset } from "../rules/ruleset.ts";
 import { type Jurisdiction, jurisdictionStatuses, jurisdictionTypes } from "./jurisdiction.ts";
 
-const JurisdictionReply = Type.Object({
-  code: Type.String(),
-  name: Type.String({ description: "in English" }),
-  local_name: nullableText,
-  country: Type.String(),
-  type: oneOf(jurisdictionTypes),
-  status: oneOf(jurisdictionStatuses),
-  parent: nullableText,
-  coverage: oneOf(coverageStatuses),
-});
+const JurisdictionReply = named(
+  "Jurisdiction",
+  Type.Object({
+    code: Type.String(),
+    name: Type.String({ description: "in English" }),
+    local_name: nullableText,
+    country: Type.String(),
+    type: oneOf(jurisdictionTypes),
+    status: oneOf(jurisdictionStatuses),
+    parent: nullableText,
+    coverage: oneOf(coverageStatuses),
+  }),
+  {
+    code: "names it in every other endpoint",
+    local_name: "in its own language; null where that is the English one",
+    country: "ISO 3166-1 alpha-2",
+    type: "what kind of place it is",
+    status: "whether it can be calculated for",
+    parent: "code of the place that it lies in; null of countries",
+    coverage: "how much of the law is known here",
+  },
+);
 type JurisdictionReply = Static<typeof JurisdictionReply>;
 
 /** Wider before narrower. */
@@ -40,16 +54,16 @@ export function jurisdictionRoutes<Caller>({ ruleset, guard, now }: Jurisdiction
       guard,
       query: {
         country: code("an ISO 3166-1 alpha-2 code"),
-        type: Type.Optional(oneOf(jurisdictionTypes)),
-        status: Type.Optional(oneOf(jurisdictionStatuses)),
+        type: Type.Optional({ ...oneOf(jurisdictionTypes), about: "places of this kind" }),
+        status: Type.Optional({ ...oneOf(jurisdictionStatuses), about: "places of this status" }),
         parent: code("the code of the place directly above"),
         q: Type.Optional(
           Type.String({ maxLength: 200, description: "a part of the name, in English or the local one" }),
         ),
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "default 100" })),
-        offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
+        offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000, about: "how many are passed over" })),
       },
-      reply: { status: 200, body: Type.Array(JurisdictionReply) },
+      reply: { status: 200, body: named("Jurisdictions", Type.Array(JurisdictionReply)) },
       examples: {
         by_name: { query: { q: "rome", limit: 5 } },
         german_cities: { query: { country: "DE", type: "city", limit: 20, offset: 0 } },

@@ -2,7 +2,9 @@
  * `GET /v1/law-changes`: every day on which a tax begins, changes, ends or runs out, or on which somebody
  * has to look again; past and announced, with what held before and what after.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
+import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import { nullableText } from "#http/timestamp.ts";
@@ -13,27 +15,51 @@ import { isCalendarDate, type KnownRule, type KnownVersion, type Ruleset } from 
 
 const events = ["start", "new_rate", "end", "lapse", "assumed", "review"] as const;
 
-const LawChange = Type.Object({
-  date: Type.String({ description: "the first day of what comes after" }),
-  /** end: the tax stops; lapse: its tariff ran out and is not counted; assumed: it ran out and is taken to go on. */
-  event: oneOf(events),
-  rule_id: Type.String(),
-  version: Type.Integer(),
-  name: Type.String(),
-  kind: oneOf(ruleKinds),
-  authority: Type.String(),
-  jurisdiction_code: Type.String(),
-  jurisdiction_name: Type.String(),
-  country: Type.String(),
-  before: nullableText,
-  after: nullableText,
-  announced_on: nullableText,
-  read_on: Type.String({ description: "when we read it: what since asks for" }),
-  source: Type.Object({ title: Type.String(), url: Type.String() }),
-});
+const LawChange = named(
+  "LawChange",
+  Type.Object({
+    date: Type.String({ description: "the first day of what comes after" }),
+    /** end: the tax stops; lapse: its tariff ran out and is not counted; assumed: it ran out and is taken to go on. */
+    event: oneOf(events),
+    rule_id: Type.String(),
+    version: Type.Integer(),
+    name: Type.String(),
+    kind: oneOf(ruleKinds),
+    authority: Type.String(),
+    jurisdiction_code: Type.String(),
+    jurisdiction_name: Type.String(),
+    country: Type.String(),
+    before: nullableText,
+    after: nullableText,
+    announced_on: nullableText,
+    read_on: Type.String({ description: "when we read it: what since asks for" }),
+    source: named("LawReference", Type.Object({ title: Type.String(), url: Type.String() }), {
+      title: "what it is called",
+      url: "where it is read",
+    }),
+  }),
+  {
+    event: "what changes",
+    rule_id: "the rule that changes",
+    version: "its version from then on",
+    name: "what the tax is called",
+    kind: "what kind of tax",
+    authority: "who levies it",
+    jurisdiction_code: "the place that levies it",
+    jurisdiction_name: "that place's name",
+    country: "ISO 3166-1 alpha-2",
+    before: "the rate until then; null where there was none",
+    after: "the rate from then on; null where there is none",
+    announced_on: "the day on which it was made known; null where that is not recorded",
+    source: "where the law is read",
+  },
+);
 export type LawChange = Static<typeof LawChange>;
 
-const LawChanges = Type.Object({ total: Type.Integer(), items: Type.Array(LawChange) });
+const LawChanges = named("LawChanges", Type.Object({ total: Type.Integer(), items: Type.Array(LawChange) }), {
+  total: "on all pages together",
+  items: "by date",
+});
 
 const date = (description: string) => Type.Optional(Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$", description }));
 const code = (description: string) => Type.Optional(Type.String({ minLength: 2, maxLength: 40, description }));
@@ -52,9 +78,9 @@ export function lawChangeRoutes<Caller>({ ruleset, guard }: { ruleset: Ruleset; 
         since: date("a date as YYYY-MM-DD: what was read on that day or later"),
         country: code("an ISO 3166-1 alpha-2 code"),
         jurisdiction: code("the code of a place: its own changes and those of the places above it"),
-        event: Type.Optional(oneOf(events)),
+        event: Type.Optional({ ...oneOf(events), about: "changes of this kind" }),
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "default 100" })),
-        offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
+        offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000, about: "how many are passed over" })),
       },
       reply: { status: 200, body: LawChanges },
       examples: {
