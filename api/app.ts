@@ -111,7 +111,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const apiDeps: ApiDeps = { sql, bus, now, personalAccessToken: authentication.personalAccessToken };
   const encryption = createEncryption(config.encryptionKey);
   const { appDomain, allowPrivateAddresses } = config;
-  const liveKit = config.liveKit && openLiveKit(config.liveKit);
+  const liveKit = config.liveKit && (await openLiveKit(config.liveKit));
   const seats = createSeatRequests({ bus, answerMs: config.seatAnswerMs ?? roomLimits.seatAnswerMs });
   const internal = internalGuard(config.internalSecret);
   const routes: Route[] = [

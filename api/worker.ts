@@ -166,7 +166,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
       await rescueCallbacks(sql, now());
     },
   });
-  const liveKit = config.liveKit && openLiveKit(config.liveKit);
+  const liveKit = config.liveKit && (await openLiveKit(config.liveKit));
   const roomSweeper =
     liveKit &&
     startPeriodic({

@@ -2,14 +2,6 @@
  * LiveKit as the api sees it: tokens, webhooks, and the rooms that are open. The only file that
  * knows its server SDK. A token is signed here, without asking the server.
  */
-import {
-  AccessToken,
-  RoomAgentDispatch,
-  RoomConfiguration,
-  RoomServiceClient,
-  TrackSource,
-  WebhookReceiver,
-} from "livekit-server-sdk";
 import { roomIdentities, roomLimits } from "#contracts/room_call.ts";
 
 export interface LiveKitSettings {
@@ -51,28 +43,30 @@ export interface LiveKit {
 
 const requestTimeoutS = 5;
 
-export function openLiveKit({ url, apiKey, apiSecret }: LiveKitSettings): LiveKit {
+export async function openLiveKit({ url, apiKey, apiSecret }: LiveKitSettings): Promise<LiveKit> {
+  // A fifth of all modules: only where LiveKit is configured do they load.
+  const sdk = await import("livekit-server-sdk");
   const webSocketUrl = url.replace(/^http/, "ws").replace(/\/+$/, "");
-  const rooms = new RoomServiceClient(webSocketUrl.replace(/^ws/, "http"), apiKey, apiSecret, {
+  const rooms = new sdk.RoomServiceClient(webSocketUrl.replace(/^ws/, "http"), apiKey, apiSecret, {
     requestTimeout: requestTimeoutS,
     failover: false,
   });
-  const receiver = new WebhookReceiver(apiKey, apiSecret);
+  const receiver = new sdk.WebhookReceiver(apiKey, apiSecret);
 
   const roomConfig = (name: string, dispatch?: Dispatch) =>
-    new RoomConfiguration({
+    new sdk.RoomConfiguration({
       name,
       emptyTimeout: roomLimits.seatTtlS,
       departureTimeout: roomLimits.departureTimeoutS,
       maxParticipants: roomLimits.participantsMax,
-      ...(dispatch && { agents: [new RoomAgentDispatch(dispatch)] }),
+      ...(dispatch && { agents: [new sdk.RoomAgentDispatch(dispatch)] }),
     });
 
   return {
     url: webSocketUrl,
 
     async callerToken(roomName, dispatch) {
-      const token = new AccessToken(apiKey, apiSecret, {
+      const token = new sdk.AccessToken(apiKey, apiSecret, {
         identity: roomIdentities.caller,
         ttl: roomLimits.joinTtlS,
       });
@@ -80,7 +74,7 @@ export function openLiveKit({ url, apiKey, apiSecret }: LiveKitSettings): LiveKi
         roomJoin: true,
         room: roomName,
         canPublish: true,
-        canPublishSources: [TrackSource.MICROPHONE],
+        canPublishSources: [sdk.TrackSource.MICROPHONE],
         canSubscribe: true,
         canPublishData: true,
       });
@@ -89,7 +83,7 @@ export function openLiveKit({ url, apiKey, apiSecret }: LiveKitSettings): LiveKi
     },
 
     async agentToken(roomName) {
-      const token = new AccessToken(apiKey, apiSecret, {
+      const token = new sdk.AccessToken(apiKey, apiSecret, {
         identity: roomIdentities.agent,
         ttl: roomLimits.joinTtlS,
       });
@@ -98,7 +92,7 @@ export function openLiveKit({ url, apiKey, apiSecret }: LiveKitSettings): LiveKi
         roomJoin: true,
         room: roomName,
         canPublish: true,
-        canPublishSources: [TrackSource.MICROPHONE],
+        canPublishSources: [sdk.TrackSource.MICROPHONE],
         canSubscribe: true,
         canPublishData: true,
         canUpdateOwnMetadata: true,

@@ -385,7 +385,7 @@ describe("rooms", () => {
     });
     const closed: string[] = [];
     const server: LiveKit = {
-      ...openLiveKit(liveKit),
+      ...(await openLiveKit(liveKit)),
       openRooms: async () => [name(ended), name(live), name(late), "va_somebody", "lobby"],
       closeRoom: async (room) => void closed.push(room),
     };
