@@ -1,26 +1,38 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import { afterEach, beforeEach, describe, it } from "node:test";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import { eventually } from "#test/kit/gateway_fixture.ts";
 import { createSeatPool, type SeatPool, type SeatReport } from "./seat_pool.ts";
 
-/** Nobody listens there. */
+/** Nobody listens there: joining fails. */
 const nowhere = { url: "ws://127.0.0.1:9", token: "token" };
 
 describe("the processes that sit in rooms", () => {
   let pool: SeatPool;
   let warnings: object[];
+  /** Takes connections and says nothing: joining never ends. */
+  let silent: Server;
+  let others: ReadonlySet<number>;
+  before(async () => {
+    silent = createServer(() => undefined).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+  });
+  after(() => silent.close());
   beforeEach(() => {
     warnings = [];
+    others = new Set(childProcesses());
     const log = { info() {}, warn: (fields: object) => warnings.push(fields), error() {} };
     pool = createSeatPool({ log, seatsPerProcess: 2 });
   });
   afterEach(() => pool.close());
 
-  const open = () => {
+  const open = (room = nowhere) => {
     const reports: SeatReport[] = [];
-    return { reports, seat: pool.open(nowhere, (report) => reports.push(report)) };
+    return { reports, seat: pool.open(room, (report) => reports.push(report)) };
   };
+  const seatProcesses = () => childProcesses().filter((pid) => !others.has(pid));
 
   it("say that a room cannot be joined, and are there for the next", async () => {
     const first = open();
@@ -45,7 +57,8 @@ describe("the processes that sit in rooms", () => {
   });
 
   it("are as many as their seats need, and one that is killed ends its own seats alone", async () => {
-    const first = [open(), open()];
+    const quiet = { url: `ws://127.0.0.1:${(silent.address() as AddressInfo).port}`, token: "token" };
+    const first = [open(quiet), open(quiet)];
     const [pid = 0] = seatProcesses();
     const third = open();
     assert.equal(seatProcesses().length, 2);
@@ -68,8 +81,8 @@ describe("the processes that sit in rooms", () => {
   });
 });
 
-/** Children of this process that sit in rooms. */
-function seatProcesses(): number[] {
+/** Children of this process that live. */
+function childProcesses(): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
@@ -77,14 +90,9 @@ function seatProcesses(): number[] {
       try {
         const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
         const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-        return state !== "Z" && Number(parent) === process.pid && isSeatProcess(pid);
+        return state !== "Z" && Number(parent) === process.pid;
       } catch {
         return false; // It has ended meanwhile.
       }
     });
-}
-
-/** Between fork and exec a child still has our own command line. */
-function isSeatProcess(pid: number): boolean {
-  return /seat_process|seat_pool\.test/.test(readFileSync(`/proc/${pid}/cmdline`, "utf8"));
 }
