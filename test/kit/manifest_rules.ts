@@ -1,4 +1,5 @@
 /** What every manifest of `k8s/` has to keep beyond its schema. Each rule answers with what breaks it. */
+import { readFileSync } from "node:fs";
 import { readApiConfig, readBootstrapConfig, readMigrateConfig } from "#api/config.ts";
 import { loadGatewayConfig } from "#gateway/config.ts";
 import { readCosts } from "#loadtest/capacity/costs.ts";
@@ -26,6 +27,9 @@ export const coresOf = (quantity: string) =>
   quantity.endsWith("m") ? Number.parseInt(quantity, 10) / 1000 : Number(quantity);
 /** `512Mi` or `1Gi`. */
 export const mibOf = (quantity: string) => Number.parseInt(quantity, 10) * (quantity.endsWith("Gi") ? 1024 : 1);
+
+const example = readFileSync(new URL("../../.env.example", import.meta.url), "utf8");
+const exampleVariables = new Set([...example.matchAll(/^([A-Z_]+)=/gm)].map((match) => match[1] ?? ""));
 
 /** What may not stand in a manifest. */
 const secretNames = ["DATABASE_URL", "REDIS_URL", "INTERNAL_SECRET", "ENCRYPTION_KEY", "JWT_SECRET", "SMTP_URL"];
@@ -172,12 +176,19 @@ export const rules: Readonly<Record<string, Rule>> = {
     return shortOfSlots(readCosts(), { cores: coresOf(cpu), memoryMib: mibOf(memory), callSlots: slots });
   },
 
+  "variables are those of .env.example": (objects) => {
+    const ours = workloadsIn(objects).filter(isOurs);
+    const given = ours.flatMap((workload) => Object.keys(environmentOf(workload, objects, () => "")));
+    const optional = ours.flatMap(({ container }) => (container.env ?? []).map(({ name }: Manifest) => name));
+    return [...new Set([...given, ...optional])].filter((name) => !exampleVariables.has(name));
+  },
+
   "images have a version": (objects) =>
     workloadsIn(objects)
       .filter(({ container: { image } }) => !/:[^/:]+$/.test(image) || image.endsWith(":latest"))
       .map(({ name }) => name),
 
-  "each pod is behind a policy of its own, and workers reach no private address": (objects) => {
+  "each pod is behind a policy of its own, and who calls users' addresses reaches no private one": (objects) => {
     const policies = ofKind(objects, "NetworkPolicy");
     const selects = (policy: Manifest, labels: Record<string, string>) => {
       const { matchLabels = {}, matchExpressions = [] } = policy.spec.podSelector;
@@ -191,10 +202,13 @@ export const rules: Readonly<Record<string, Rule>> = {
       .filter(({ object }) => !policies.some((policy) => selects(policy, object.spec.template.metadata.labels)))
       .map(({ name }) => name);
     const privateRanges = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"];
-    const blocks = named(policies, "NetworkPolicy", "worker")?.spec.egress.flatMap(({ to = [] }: Manifest) =>
-      to.flatMap(({ ipBlock }: Manifest) => (ipBlock ? [ipBlock] : [])),
-    );
-    const open = blocks?.filter(({ except = [] }: Manifest) => !privateRanges.every((range) => except.includes(range)));
-    return [...uncovered, ...(blocks?.length && open.length === 0 ? [] : ["worker: private addresses"])];
+    const open = ["gateway", "api", "worker"].flatMap((role) => {
+      const blocks = (named(policies, "NetworkPolicy", role)?.spec.egress ?? []).flatMap(({ to = [] }: Manifest) =>
+        to.flatMap(({ ipBlock }: Manifest) => (ipBlock ? [ipBlock] : [])),
+      );
+      const isShut = ({ except = [] }: Manifest) => privateRanges.every((range) => except.includes(range));
+      return blocks.length > 0 && blocks.every(isShut) ? [] : [`${role}: private addresses`];
+    });
+    return [...uncovered, ...open];
   },
 };
