@@ -55,6 +55,7 @@ export type RunErrorCode = keyof typeof runErrorCodes;
 export const callWarningCodes = {
   events_lost: final("More messages were missed than are held for a resumed connection."),
   input_overrun: again("Audio came faster than it is heard, and the oldest was dropped."),
+  late_tool_result: final("A result came for a tool call or a transfer that nobody waits for."),
   max_tool_steps: final("The model called tools in `max_tool_steps` steps of a turn; it answers with what it has."),
   no_input_audio: again("No audio is coming in: send silence while the caller is silent."),
   not_available: final("Something was configured or asked for that is not available in this call."),

@@ -62,6 +62,15 @@ const param = {
   required: Type.Optional(Type.Boolean({ about: "whether the model must give it" })),
 };
 
+/** Of every tool of the agent's own. */
+const toolManners = {
+  filler: Type.Optional(text(200, 1, "what is said while the caller waits for it")),
+  on_interrupt: Type.Optional({
+    ...oneOf(["cancel", "finish"]),
+    about: "what becomes of it when the caller takes the floor; cancel for GET, else finish",
+  }),
+};
+
 const HttpTool = named(
   "HttpTool",
   Type.Object(
@@ -87,6 +96,7 @@ const HttpTool = named(
       ),
       long_running: Type.Optional(Type.Boolean()),
       timeout_s: Type.Optional(Type.Number({ minimum: 0.1, maximum: 120 })),
+      ...toolManners,
     },
     closed,
   ),
@@ -102,6 +112,8 @@ const HttpTool = named(
   },
 );
 
+export type HttpTool = Static<typeof HttpTool>;
+
 const ClientTool = named(
   "ClientTool",
   Type.Object(
@@ -112,6 +124,7 @@ const ClientTool = named(
       expects_response: Type.Optional(Type.Boolean()),
       long_running: Type.Optional(Type.Boolean()),
       timeout_s: Type.Optional(Type.Number({ minimum: 1, maximum: 120 })),
+      ...toolManners,
     },
     closed,
   ),
@@ -124,6 +137,8 @@ const ClientTool = named(
     expects_response: "whether the client answers it",
   },
 );
+
+export type ClientTool = Static<typeof ClientTool>;
 
 const McpServer = named(
   "McpServer",
@@ -147,6 +162,12 @@ const McpServer = named(
     long_running: "true: the conversation goes on while its tools work",
   },
 );
+
+export type McpServer = Static<typeof McpServer>;
+
+/** Tools of ours that an agent has when it names them. */
+export const builtinToolNames = ["send_dtmf", "find_stay", "quote_stay", "book_stay"] as const;
+export type BuiltinToolName = (typeof builtinToolNames)[number];
 
 const Transfer = named(
   "Transfer",
@@ -228,6 +249,7 @@ export const voiceAgentConfig = (providers: Readonly<Record<ModelStage, readonly
         tools: Type.Optional(Type.Array(HttpTool, { maxItems: 64 })),
         client_tools: Type.Optional(Type.Array(ClientTool, { maxItems: 64 })),
         mcp_servers: Type.Optional(Type.Array(McpServer, { maxItems: 16 })),
+        builtin_tools: Type.Optional(Type.Array(oneOf(builtinToolNames), { maxItems: 16, uniqueItems: true })),
         transfer: Type.Optional(Transfer),
         end_call_enabled: Type.Optional(Type.Boolean({ default: false })),
         recording_enabled: Type.Optional(Type.Boolean({ default: false })),
@@ -247,6 +269,7 @@ export const voiceAgentConfig = (providers: Readonly<Record<ModelStage, readonly
       tools: "HTTP endpoints that the model may call",
       client_tools: "what the model may ask of the caller's program",
       mcp_servers: "servers whose tools the model may call",
+      builtin_tools: "tools of ours that the model may call: keys, and stays that our booking service quotes and books",
       transfer: "to whom calls may be handed on",
       end_call_enabled: "whether the model may end the call",
       recording_enabled: "whether calls are recorded",
@@ -279,6 +302,12 @@ export interface CallConfig {
   llm: ModelSettings;
   tts: ModelSettings;
   end_call_enabled: boolean;
+  tools: readonly HttpTool[];
+  client_tools: readonly ClientTool[];
+  mcp_servers: readonly McpServer[];
+  builtin_tools: readonly BuiltinToolName[];
+  /** Where the agent may send a caller; none where transfers are off. */
+  destinations: readonly { label: string; phone_number: string }[];
   advanced: {
     max_call_duration_s: number;
     idle_timeout_s: number;
@@ -325,6 +354,11 @@ export function completeConfig(config: VoiceAgentConfig, defaults: Readonly<Reco
     llm: settingsFor(config.llm ?? {}, defaults.llm),
     tts: settingsFor(config.tts ?? {}, defaults.tts),
     end_call_enabled: config.end_call_enabled ?? false,
+    tools: config.tools ?? [],
+    client_tools: config.client_tools ?? [],
+    mcp_servers: config.mcp_servers ?? [],
+    builtin_tools: config.builtin_tools ?? [],
+    destinations: destinationsIn(config),
     advanced: {
       max_call_duration_s: advanced.max_call_duration_s ?? 1800,
       idle_timeout_s: advanced.idle_timeout_s ?? 60,
@@ -338,14 +372,17 @@ export function completeConfig(config: VoiceAgentConfig, defaults: Readonly<Reco
   };
 }
 
+function destinationsIn({ transfer }: VoiceAgentConfig): CallConfig["destinations"] {
+  if (!transfer?.enabled) return [];
+  const { phone_number, destinations = [] } = transfer;
+  return phone_number === undefined ? destinations : [{ label: "default", phone_number }, ...destinations];
+}
+
 /** Field paths in `config` that ask for machinery that does not exist yet. */
 export function notAvailableIn(config: VoiceAgentConfig): string[] {
   const advanced = config.advanced ?? {};
   const asked: [string, boolean][] = [
-    ["tools", Boolean(config.tools?.length)],
-    ["client_tools", Boolean(config.client_tools?.length)],
     ["mcp_servers", Boolean(config.mcp_servers?.length)],
-    ["transfer", Boolean(config.transfer?.enabled)],
     ["recording_enabled", Boolean(config.recording_enabled)],
     ["advanced.background_sound", (advanced.background_sound ?? "none") !== "none"],
     ["advanced.noise_cancellation", !["auto", "off"].includes(advanced.noise_cancellation ?? "auto")],

@@ -160,7 +160,8 @@ export class Answer {
       const leaving = results.find(({ leaves }) => leaves);
       if (leaving?.farewell) await this.#putClause({ text: leaving.farewell });
       if (leaving) this.#put({ type: "leaves" });
-      if (leaving || this.isStopped) return;
+      // What the client wants only remembered is no reason to speak.
+      if (leaving || this.isStopped || results.every(({ listens }) => listens)) return;
       if (said.trim()) reply.history.push({ role: "agent", text: said.trim() });
       reply.history.push(...results.map((result, at) => rememberedCall(calls[at] as ToolCall, result)));
     }

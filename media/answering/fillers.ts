@@ -1,16 +1,6 @@
 /** What is said while tools run and nobody speaks: a caller who hears nothing for long believes that the line is dead. */
 import type { Scheduler } from "../threads/scheduler.ts";
-
-/** By the first part of a language tag. */
-const fillerFor: Readonly<Record<string, string>> = {
-  de: "Einen Moment, bitte.",
-  en: "One moment, please.",
-  es: "Un momento, por favor.",
-  fr: "Un instant, s'il vous plaît.",
-  it: "Un momento, per favore.",
-  nl: "Een moment, alstublieft.",
-  pt: "Um momento, por favor.",
-};
+import { wordsFor } from "../words/words_for.ts";
 
 /** Quiet that is filled: the first, the second, and each one after. */
 const quietMs = [1200, 8000, 15_000] as const;
@@ -22,7 +12,7 @@ export class Fillers {
 
   /** @param ofTools what tools have of their own, by name */
   constructor(language: string, ofTools: ReadonlyMap<string, string> = new Map()) {
-    this.#usual = fillerFor[language.split("-")[0]?.toLowerCase() ?? ""] ?? (fillerFor.en as string);
+    this.#usual = wordsFor(language).filler;
     this.#ofTools = ofTools;
   }
 

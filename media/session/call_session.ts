@@ -14,13 +14,16 @@ import { Fillers } from "../answering/fillers.ts";
 import { type CodecPair, openCodecPair } from "../audio/codec_pair.ts";
 import { CallerAudio } from "../hearing/caller_audio.ts";
 import type { VadEngine } from "../hearing/vad/create_vad.ts";
-import type { MediaSession, SessionCommand, SessionSink, SessionSpec } from "../media_host.ts";
+import type { MediaSession, SessionCommand, SessionMessage, SessionSink, SessionSpec } from "../media_host.ts";
 import { AgentSpeech } from "../speaking/agent_speech.ts";
 import type { Scheduler } from "../threads/scheduler.ts";
-import { builtinTools } from "../tools/builtin_tools.ts";
 import { CallTools } from "../tools/call_tools.ts";
+import { ClientTools } from "../tools/client_tools.ts";
+import { configuredTools, fillersOf } from "../tools/config_tools.ts";
+import { noRemoteTools, type RemoteTools } from "../tools/remote_tools.ts";
 import type { Tool } from "../tools/tool.ts";
 import { ToolReports } from "../tools/tool_reports.ts";
+import { Transfers } from "../tools/transfers.ts";
 import { wordsFor } from "../words/words_for.ts";
 import { CallLog } from "./call_log.ts";
 import { CallerTurns } from "./caller_turns.ts";
@@ -47,6 +50,8 @@ export interface SessionDeps {
   scheduler: Scheduler;
   stages: StageFactories;
   vad: VadEngine;
+  /** For tools that call out; without it they are not available. */
+  remoteTools?: RemoteTools;
   /** A test's own, beside those of the configuration. */
   tools?: readonly Tool[];
   /** For the log: a provider failed in a way of its own, or the session broke an invariant and ended with `internal_error`. */
@@ -107,6 +112,8 @@ class Session implements MediaSession {
   readonly #callerTurns: CallerTurns;
   readonly #speech: AgentSpeech;
   readonly #tools: CallTools;
+  readonly #clientTools: ClientTools;
+  readonly #transfers: Transfers;
   readonly #floor: Floor;
   readonly #notices: Notices;
   readonly #log: CallLog;
@@ -185,8 +192,18 @@ class Session implements MediaSession {
     const dispatch = (event: TurnEvent) => this.#floor.dispatch(event);
     const reports = new ToolReports({ notices: this.#notices, log: this.#log, dispatch, onFault: this.#onFault });
     this.#tools = new CallTools(deps.scheduler, reports);
-    this.#tools.add([...builtinTools(config), ...(deps.tools ?? [])]);
-    const fillers = new Fillers(config.tts.language);
+    this.#clientTools = new ClientTools(this.#notices);
+    this.#transfers = new Transfers(this.#notices, () => this.end("transferred"));
+    const toolsHost = {
+      callId: spec.callId,
+      remote: deps.remoteTools ?? noRemoteTools,
+      send: (message: SessionMessage) => this.#notices.send(message),
+      transfers: this.#transfers,
+      tasks: this.#tools,
+      clientTools: this.#clientTools,
+    };
+    this.#tools.add([...configuredTools(config, toolsHost), ...(deps.tools ?? [])]);
+    const fillers = new Fillers(config.tts.language, fillersOf(config));
     const answerDeps = { llm, tts, tools: this.#tools, fillers, scheduler: deps.scheduler };
     this.#floor = new Floor(turnsFor(config, this.#startedMs), {
       caller: this.#caller,
@@ -267,8 +284,9 @@ class Session implements MediaSession {
       floor: this.#floor,
       caller: this.#caller,
       speech: this.#speech,
-      notices: this.#notices,
       log: this.#log,
+      clientTools: this.#clientTools,
+      transfers: this.#transfers,
     };
     carryOutCommand(command, parts, nowMs);
   }

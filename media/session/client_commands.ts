@@ -3,21 +3,23 @@ import { voiceLimits } from "#contracts/voice_protocol.ts";
 import type { CallerAudio } from "../hearing/caller_audio.ts";
 import type { SessionCommand } from "../media_host.ts";
 import type { AgentSpeech } from "../speaking/agent_speech.ts";
+import type { ClientTools } from "../tools/client_tools.ts";
+import type { Transfers } from "../tools/transfers.ts";
 import type { CallLog } from "./call_log.ts";
 import type { Floor } from "./floor.ts";
-import type { Notices } from "./notices.ts";
 
 /** The parts of a session that messages act on. */
 export interface CommandedParts {
   floor: Floor;
   caller: CallerAudio;
   speech: AgentSpeech;
-  notices: Notices;
   log: CallLog;
+  clientTools: ClientTools;
+  transfers: Transfers;
 }
 
 export function carryOutCommand(command: SessionCommand, parts: CommandedParts, nowMs: number): void {
-  const { floor, caller, speech, notices, log } = parts;
+  const { floor, caller, speech, log } = parts;
   switch (command.type) {
     case "start":
       takeCapabilities(command, parts);
@@ -55,8 +57,10 @@ export function carryOutCommand(command: SessionCommand, parts: CommandedParts, 
       floor.dispatch({ type: "hang_up", message: command.message?.trim() || undefined });
       return;
     case "client_tool_result":
+      parts.clientTools.take(command);
+      return;
     case "transfer_result":
-      notices.warn("not_available", `Cannot take ${command.type}: nothing of the kind was asked for`, command.type);
+      parts.transfers.take(command);
       return;
   }
 }

@@ -3,6 +3,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { loadStages } from "#providers/stages.ts";
 import type { MediaSession, SessionSink } from "../media_host.ts";
 import { createSession, type SessionDeps } from "../session/call_session.ts";
+import { ToolPort } from "../tools/remote_tools.ts";
 import { type Batch, BatchWriter, readBatch } from "./batch.ts";
 import { createScheduler } from "./scheduler.ts";
 import {
@@ -10,6 +11,7 @@ import {
   type FromThreadObjects,
   fromThread,
   type ThreadSettings,
+  type ToolsAreHere,
   type ToThreadObjects,
   threadReady,
   toThread,
@@ -21,10 +23,12 @@ const port = parentPort;
 const { vad, world } = workerData as ThreadSettings;
 const scheduler = createScheduler();
 const stages = await loadStages(world);
+const remoteTools = new ToolPort();
 const deps: SessionDeps = {
   scheduler,
   stages,
   vad,
+  remoteTools,
   onFault(callId, cause) {
     const fault: FromThreadObjects["fault"] = { callId, cause: cause instanceof Error ? cause : String(cause) };
     outbox.object(fromThread.fault, 0, fault);
@@ -157,8 +161,9 @@ function close(): void {
   process.exit(0);
 }
 
-port.on("message", (message: Batch | typeof closeThread) => {
+port.on("message", (message: Batch | ToolsAreHere | typeof closeThread) => {
   if (message === closeThread) return close();
+  if ("toolPort" in message) return remoteTools.connect(message.toolPort);
   underWayBytes -= message.handledBytes;
   if (underWayBytes <= underWayBytesMax / 2) setCongested(false);
   readBatch(message, handle);

@@ -1,4 +1,5 @@
 /** Records between the thread that owns the sockets and a media thread (`batch.ts`). */
+import type { MessagePort } from "node:worker_threads";
 import type { CallEnd, CallFailure, CallProgress } from "#contracts/call_record.ts";
 import type { EndReason, Usage } from "#contracts/voice_protocol.ts";
 import type { StageWorld } from "#providers/stages.ts";
@@ -29,6 +30,10 @@ export interface ThreadSettings {
   vad: VadEngine;
   /** What the stages of calls may reach. */
   world: StageWorld;
+}
+/** Gives a media thread its way to the tools' thread. */
+export interface ToolsAreHere {
+  toolPort: MessagePort;
 }
 /** Tells a media thread to end its calls and leave. */
 export const closeThread = "close";

@@ -3,7 +3,7 @@
  * the thread with the fewest calls; a thread that crashes ends its calls with `media_thread_lost`
  * and is replaced. Input that a thread cannot take in time is dropped, newest first, and said so.
  */
-import type { Worker } from "node:worker_threads";
+import type { MessagePort, Worker } from "node:worker_threads";
 import type { Usage } from "#contracts/voice_protocol.ts";
 import type { StageWorld } from "#providers/stages.ts";
 import { startTypescriptWorker } from "#providers/typescript_worker.ts";
@@ -17,12 +17,15 @@ import {
   type SessionSink,
   type SessionSpec,
 } from "../media_host.ts";
+import type { ToolWorld } from "../tools/tool_runner.ts";
+import { asksToolThread, ToolThread } from "../tools/tool_thread.ts";
 import { type Batch, BatchWriter, readBatch } from "./batch.ts";
 import {
   closeThread,
   type FromThreadObjects,
   fromThread,
   type ThreadSettings,
+  type ToolsAreHere,
   type ToThreadObjects,
   threadReady,
   toThread,
@@ -34,6 +37,8 @@ export interface WorkerPoolOptions {
   vad?: VadEngine;
   /** What the stages of calls may reach; public addresses alone unless given. */
   world?: StageWorld;
+  /** What tools may reach; public addresses alone unless given. */
+  toolWorld?: ToolWorld;
   logger?: { warn(fields: object, message: string): void };
 }
 
@@ -63,12 +68,17 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Media
 
 class WorkerPool implements MediaHost {
   readonly #options: WorkerPoolOptions;
+  readonly #tools: ToolThread;
   #threads: MediaThread[] = [];
   #failedStarts = 0;
   #isClosing = false;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
+    const { allowPrivateAddresses = false } = options.world ?? {};
+    this.#tools = new ToolThread({ allowPrivateAddresses, ...options.toolWorld }, (cause) =>
+      this.#options.logger?.warn({ err: cause }, "tools thread lost"),
+    );
   }
 
   async start(): Promise<void> {
@@ -119,12 +129,14 @@ class WorkerPool implements MediaHost {
     }
     if (!best)
       throw new MediaFullError("Cannot open a session: no media thread has room for another call of this format");
+    const toolPort = asksToolThread(spec.config) ? this.#tools.portFor(best) : undefined;
+    if (toolPort) best.connectTools(toolPort);
     return best.open(spec, opusInstances, sink);
   }
 
   async close(): Promise<void> {
     this.#isClosing = true;
-    await Promise.all(this.#threads.map((thread) => thread.close()));
+    await Promise.all([...this.#threads.map((thread) => thread.close()), this.#tools.close()]);
   }
 }
 
@@ -216,6 +228,12 @@ class MediaThread {
       resume: () => value("resume", 0),
       end: (reason, errorCode) => post("end", { reason, ...(errorCode && { errorCode }) }),
     };
+  }
+
+  /** Its calls' tools run where `toolPort` leads. */
+  connectTools(toolPort: MessagePort): void {
+    const message: ToolsAreHere = { toolPort };
+    this.#worker.postMessage(message, [toolPort]);
   }
 
   #audio(id: number, call: Call, bytes: Uint8Array, arrivedAtMs: number): void {

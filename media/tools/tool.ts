@@ -77,3 +77,7 @@ export function boundedText(text: string): string {
   // A character that the cut divided decodes to U+FFFD.
   return `${kept.replace(/\uFFFD+$/, "")}${cutMark}`;
 }
+/** Any value as a result's text: a text as it is, everything else as JSON. */
+export function textOf(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+}

@@ -10,6 +10,7 @@ import { createEncoder, type Encoder } from "#media/audio/encoder.ts";
 import type { VadEngine } from "#media/hearing/vad/create_vad.ts";
 import type { MediaSession, SessionCommand, SessionMessage, SessionMessageType } from "#media/media_host.ts";
 import { createSession } from "#media/session/call_session.ts";
+import type { RemoteTools } from "#media/tools/remote_tools.ts";
 import type { Tool } from "#media/tools/tool.ts";
 import { defaultProviders } from "#providers/catalogue.ts";
 import type { LanguageModel } from "#providers/language_model.ts";
@@ -31,6 +32,7 @@ export interface HarnessOptions {
   vad?: VadEngine;
   /** In place of the configured one. */
   llm?: LanguageModel;
+  remoteTools?: RemoteTools;
   /** Beside those of the configuration. */
   tools?: readonly Tool[];
   /** The caller's device plays what it gets in real time and echoes marks; default true. */
@@ -96,6 +98,7 @@ export class SessionHarness {
           tts: (settings, deps) => stages.tts(settings, { ...deps, waits: this.clock }),
         },
         vad: options.vad ?? "energy",
+        ...(options.remoteTools && { remoteTools: options.remoteTools }),
         ...(options.tools && { tools: options.tools }),
         onFault: (_callId, cause) => {
           this.fault = cause;

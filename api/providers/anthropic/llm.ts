@@ -14,6 +14,7 @@ import { fetch as undiciFetch } from "undici";
 import { AddressRefusedError } from "#outbound/address_guard.ts";
 import type { LanguageModel, LlmChunk, LlmRequest, ToolSpec, VendorStageRequest } from "../provider.ts";
 import { kindOfStatus, ProviderError, type ProviderErrorKind } from "../provider_error.ts";
+import { toolCallOf } from "../tool_call.ts";
 import { messagesOf } from "./messages.ts";
 import type { AnthropicOptions } from "./options.ts";
 
@@ -56,14 +57,14 @@ export function open({ settings, options, access }: VendorStageRequest<Anthropic
 
 const cached = { cache_control: { type: "ephemeral" as const } };
 
-function conversationOf({ instructions, history, tools, outputSchema }: LlmRequest) {
+function conversationOf({ instructions, history, tools, toolChoice = "auto", outputSchema }: LlmRequest) {
   const specs = tools.map(toolOf);
   const last = specs.at(-1);
   if (last) Object.assign(last, cached);
   return {
     messages: messagesOf(history),
     ...(instructions && { system: [{ type: "text" as const, text: instructions, ...cached }] }),
-    ...(specs.length > 0 && { tools: specs }),
+    ...(specs.length > 0 && { tools: specs, tool_choice: { type: toolChoice } }),
     ...(outputSchema && { output_config: { format: { type: "json_schema" as const, schema: { ...outputSchema } } } }),
   };
 }
@@ -105,21 +106,8 @@ async function* chunksOf(
   if (signal.aborted) return;
   if (!isOver) throw new ProviderError("llm", `The endpoint of ${model} broke off its answer`, { kind: "network" });
   if (refused && !hasSpoken) throw new ProviderError("llm", `${model} refuses to answer this`, { kind: "refusal" });
-  for (const { id, name, json } of calls.values()) {
-    yield { kind: "tool_call", id, name, arguments: argumentsOf(name, json) };
-  }
+  for (const { id, name, json } of calls.values()) yield toolCallOf(id, name, json);
   yield { kind: "usage", ...usage };
-}
-
-function argumentsOf(name: string, json: string): Record<string, unknown> {
-  try {
-    const parsed: unknown = JSON.parse(json || "{}");
-    if (parsed !== null && typeof parsed === "object" && !Array.isArray(parsed))
-      return parsed as Record<string, unknown>;
-  } catch {
-    // Told below, like every other value that is no object.
-  }
-  throw new ProviderError("llm", `Expected an object as arguments of ${name}`, { kind: "protocol" });
 }
 
 /** Nothing of the request, least of all the key, is part of what it says. */

@@ -5,6 +5,7 @@
  */
 import type OpenAI from "openai";
 import type { HistoryItem, LanguageModel, LlmChunk, LlmRequest, VendorStageRequest } from "../provider.ts";
+import { toolCallOf } from "../tool_call.ts";
 import { openClient, readable, wasAborted } from "./client.ts";
 import type { OpenAiLlmOptions } from "./options.ts";
 
@@ -70,7 +71,7 @@ async function* reply(
     if (wasAborted(error, signal)) return;
     throw readable("llm", error, params.model);
   }
-  for (const call of calls) yield toolCallOf(call);
+  for (const call of calls) yield toolCallOf(call.id, call.name, call.arguments);
 }
 
 /** A tool call comes in pieces, told apart by their index. */
@@ -83,20 +84,6 @@ function collectCalls(calls: { id: string; name: string; arguments: string }[], 
     call.name += piece.function?.name ?? "";
     call.arguments += piece.function?.arguments ?? "";
   }
-}
-
-/** A call that cannot be read is a call all the same: the model is told, and may call again. */
-function toolCallOf(call: { id: string; name: string; arguments: string }): LlmChunk {
-  const { id, name } = call;
-  try {
-    const parsed: unknown = JSON.parse(call.arguments || "{}");
-    if (parsed !== null && typeof parsed === "object" && !Array.isArray(parsed)) {
-      return { kind: "tool_call", id, name, arguments: parsed as Record<string, unknown> };
-    }
-  } catch {
-    // Told below, like every other value that is no object.
-  }
-  return { kind: "tool_call", id, name, arguments: {}, problem: "expected a JSON object as arguments" };
 }
 
 function messagesOf({ instructions, history }: LlmRequest): Message[] {

@@ -1,0 +1,28 @@
+/** Tools that are HTTP requests, as a call has them; they are made on the tools' thread. */
+import { argumentProblem, parametersOf } from "#contracts/tool_params.ts";
+import type { HttpTool } from "#contracts/voice_agent.ts";
+import type { RemoteTools } from "./remote_tools.ts";
+import { type Tool, textOf } from "./tool.ts";
+
+const timeoutSDefault = 10;
+const longTimeoutSDefault = 600;
+
+export function httpToolOf(config: HttpTool, callId: string, remote: RemoteTools): Tool {
+  const { name, description = "", method = "GET", url, headers = [], params = [], long_running = false } = config;
+  return {
+    spec: { name, description, parameters: parametersOf(params) },
+    source: "http",
+    policy: {
+      timeoutMs: (config.timeout_s ?? (long_running ? longTimeoutSDefault : timeoutSDefault)) * 1000,
+      longRunning: long_running,
+      onInterrupt: config.on_interrupt ?? (method === "GET" ? "cancel" : "finish"),
+    },
+    problemOf: (given) => argumentProblem(params, given),
+    async run(given, { toolCallId, signal }) {
+      const labels = { "idempotency-key": `${callId}:${toolCallId}`, "x-call-id": callId };
+      const tool = { name, method, url, headers, params };
+      const result = await remote.ask({ is: "http", tool, given, headers: labels }, signal);
+      return { text: textOf(result), isError: false };
+    },
+  };
+}
