@@ -28,6 +28,8 @@ export interface TwinSettings {
 export interface VendorTwin {
   /** What the vendor's connection holds; none where it needs no connection. */
   readonly access?: { secret: string; baseUrl: string };
+  /** Models of a stage that go over different wires: each is proven. */
+  readonly models?: { readonly [S in ModelStage]?: readonly string[] };
   /** From now on `stage` behaves so. Undefined when the vendor has no such stage or cannot behave so. */
   play(stage: ModelStage, behaviour: TwinBehaviour): TwinSettings | undefined;
   close(): Promise<void>;

@@ -3,14 +3,18 @@
  * passed the guard, and to exactly those addresses. Redirects are not followed, answers are read up to
  * a bound, every phase has a time-out.
  */
-import { isIP } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
 import { Agent, buildConnector, type Dispatcher, request } from "undici";
 import { AddressRefusedError, hostProblem, type Resolve, resolveBySystem, resolvePublic } from "./address_guard.ts";
 
-export interface GuardedHttpOptions {
+/** Which addresses may be dialled. */
+export interface AddressRules {
   /** Development only: private addresses pass. */
   allowPrivateAddresses: boolean;
   resolve?: Resolve;
+}
+
+export interface GuardedHttpOptions extends AddressRules {
   connectTimeoutMs?: number;
   headersTimeoutMs?: number;
   /** Silence between two pieces of the body. */
@@ -40,6 +44,8 @@ export interface GuardedHttp {
   send(url: URL | string, options: GuardedRequest): Promise<GuardedResponse>;
   /** For clients that take a dispatcher of their own (SDKs): the same guard. */
   dispatcher: Dispatcher;
+  /** For sockets of other protocols: the same guard. */
+  guard: AddressRules;
   close(): Promise<void>;
 }
 
@@ -52,6 +58,7 @@ export function createGuardedHttp(options: GuardedHttpOptions): GuardedHttp {
   });
   return {
     dispatcher,
+    guard: options,
     async send(url, { method, headers, body, signal, responseBytesMax }) {
       const response = await request(url, {
         method,
@@ -74,25 +81,26 @@ export function createGuardedHttp(options: GuardedHttpOptions): GuardedHttp {
 function guardedConnector(options: GuardedHttpOptions): buildConnector.connector {
   const timeout = options.connectTimeoutMs ?? 5000;
   if (options.allowPrivateAddresses) return buildConnector({ timeout });
-  const resolve = options.resolve ?? resolveBySystem;
-  const connect = buildConnector({
-    timeout,
-    lookup(hostname, lookupOptions, callback) {
-      resolvePublic(hostname, resolve).then(
-        (addresses) => {
-          const [first] = addresses;
-          if (lookupOptions.all) callback(null, addresses);
-          else callback(null, first?.address ?? "", first?.family ?? 0);
-        },
-        (error) => callback(error, ""),
-      );
-    },
-  });
+  const connect = buildConnector({ timeout, lookup: guardedLookup(options) });
   return (target, callback) => {
     const hostname = target.hostname.replace(/^\[|\]$/g, "");
     const problem = isIP(hostname) ? hostProblem(hostname) : undefined;
     if (problem) callback(new AddressRefusedError(`Expected a public address: ${problem}`), null);
     else connect(target, callback);
+  };
+}
+
+/** A look-up for `net.connect` that finds public addresses alone, and gives out exactly those that it checked. */
+export function guardedLookup({ resolve = resolveBySystem }: Pick<AddressRules, "resolve">): LookupFunction {
+  return (hostname, lookupOptions, callback) => {
+    resolvePublic(hostname, resolve).then(
+      (addresses) => {
+        const [first] = addresses;
+        if (lookupOptions.all) callback(null, addresses);
+        else callback(null, first?.address ?? "", first?.family ?? 0);
+      },
+      (error) => callback(error, ""),
+    );
   };
 }
 

@@ -40,7 +40,10 @@ describe("the catalogue", () => {
         for (const stage of modelStages) await (await provider[stage]?.load())?.shutDown?.();
       });
       for (const stage of modelStages) {
-        if (provider[stage]) describe(stage, () => judge(provider, stage, twin));
+        if (!provider[stage]) continue;
+        for (const model of twin.models?.[stage] ?? [undefined]) {
+          describe([stage, model].filter(Boolean).join(" "), () => judge(provider, stage, twin, model));
+        }
       }
     });
   }
@@ -51,7 +54,7 @@ async function startTwin({ name }: Provider): Promise<VendorTwin> {
   return start();
 }
 
-function judge<S extends ModelStage>(provider: Provider, stage: S, twin: VendorTwin): void {
+function judge<S extends ModelStage>(provider: Provider, stage: S, twin: VendorTwin, model?: string): void {
   const access = twin.access && { ...twin.access, http };
   contracts[stage]({
     secret: twin.access?.secret,
@@ -59,7 +62,8 @@ function judge<S extends ModelStage>(provider: Provider, stage: S, twin: VendorT
     open(behaviour) {
       const settings = twin.play(stage, behaviour);
       assert.ok(settings, `the twin of ${provider.name} must be able to play ${behaviour}`);
-      const complete = { provider: provider.name, language: "en", ...settings, options: settings.options ?? {} };
+      const named = { provider: provider.name, language: "en", ...(model !== undefined && { model }) };
+      const complete = { ...named, ...settings, options: settings.options ?? {} };
       return openStage(stage, provider, complete, { ...(access && { access }) });
     },
   });

@@ -18,6 +18,8 @@ export type { WaitDeps } from "./waiting.ts";
 export interface Utterance extends Pcm {
   /** 0, 1, 2 …: the n-th end of user speech of the call. */
   index: number;
+  /** What came after the newest speech, up to the decision that the turn is over: ends of words are in it. */
+  tail?: Int16Array;
 }
 
 export interface SttResult {
@@ -27,7 +29,12 @@ export interface SttResult {
 }
 
 export interface SpeechToText {
-  /** Hears speech as it comes in; partial results arrive through `onPartial`. */
+  /** It wants to hear everything from the call's first frame on, silence too; otherwise speech alone. */
+  readonly isContinuous?: boolean;
+  /** It says through `onTurnEnd` when the caller has finished; our own detection is a guard that waits longer. */
+  readonly endsTurns?: boolean;
+  onTurnEnd?: (() => void) | undefined;
+  /** Hears what comes in; partial results arrive through `onPartial`. */
   write(chunk: Pcm): void;
   onPartial?: ((result: SttResult) => void) | undefined;
   /** The end of an utterance: its final text, or an empty one when nothing was understood or `signal` is aborted. */

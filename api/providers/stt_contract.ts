@@ -16,13 +16,18 @@ function utterance(index = 0): Utterance {
   return { index, samples, sampleRateHz };
 }
 
+/** Silence that a recognizer that hears everything hears behind an utterance. */
+const tail = new Int16Array((sampleRateHz * 700) / 1000);
+
 /** Hears an utterance as a call gives it: frame by frame, then as a whole. */
 async function hear(stt: SpeechToText, { index = 0, signal = never } = {}): Promise<SttResult> {
   const spoken = utterance(index);
-  for (let at = 0; at < spoken.samples.length; at += frameSamples) {
-    stt.write({ samples: spoken.samples.subarray(at, at + frameSamples), sampleRateHz });
+  for (const samples of stt.isContinuous ? [spoken.samples, tail] : [spoken.samples]) {
+    for (let at = 0; at < samples.length; at += frameSamples) {
+      stt.write({ samples: samples.subarray(at, at + frameSamples), sampleRateHz });
+    }
   }
-  return stt.finish(spoken, signal);
+  return stt.finish({ ...spoken, tail }, signal);
 }
 
 export function sttContract(subject: Subject<SpeechToText>): void {

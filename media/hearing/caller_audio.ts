@@ -37,6 +37,8 @@ export interface CallerAudioEvents {
   voice(voice: Voice): void;
   /** Speech as it comes, from its prefix on, once it is confirmed. The samples are the receiver's to keep. */
   speech(pcm: Pcm): void;
+  /** Everything that comes, silence too. The samples are the receiver's to keep. */
+  everything?(pcm: Pcm): void;
   /** Much of what comes in cannot be decoded. */
   undecodable(): void;
 }
@@ -62,6 +64,7 @@ export class CallerAudio {
   #tapeLength = 0;
   /** Speech in the making: its first sample, and up to which it was passed on. */
   #speech: { from: number; confirmed: boolean; written: number } | undefined;
+  #newestVoice: Voice | undefined;
   readonly #filler: SilenceFiller;
   readonly #badPackets = new BadPacketWatch();
 
@@ -112,6 +115,7 @@ export class CallerAudio {
   #take(samples: Int16Array): void {
     this.#record(samples);
     this.#heard += samples.length;
+    this.#events.everything?.({ samples: samples.slice(), sampleRateHz: this.#rateHz });
     const heard = this.#resampler.process(samples);
     for (let at = 0; at < heard.length && !this.#isClosed; ) {
       const take = Math.min(this.#window.length - this.#windowFill, heard.length - at);
@@ -133,7 +137,8 @@ export class CallerAudio {
       this.#speech = { from, confirmed: false, written: from };
     }
     const { startMs, stopMs, speechMs, silenceMs } = heard;
-    this.#events.voice({ startMs, endMs: stopMs, speechMs, silenceMs });
+    this.#newestVoice = { startMs, endMs: stopMs, speechMs, silenceMs };
+    this.#events.voice(this.#newestVoice);
   }
 
   /** Appends to the tape; outside of speech its older half is given up when it is full. */
@@ -178,12 +183,18 @@ export class CallerAudio {
     return this.#tape.slice(Math.max(0, from - tapeStart), Math.max(0, to - tapeStart));
   }
 
-  /** The utterance up to `endMs`, with its prefix. */
-  takeUtterance(endMs: number): Pcm {
+  /** What the newest window of the speech in the making said; undefined while nobody speaks. */
+  get newestVoice(): Voice | undefined {
+    return this.#speech && this.#newestVoice;
+  }
+
+  /** The utterance up to `endMs`, with its prefix, and what came after it. */
+  takeUtterance(endMs: number): Pcm & { tail: Int16Array } {
     const from = this.#speech?.from ?? this.#heard;
-    const samples = this.#read(from, Math.min(this.#heard, this.#samples(endMs)));
+    const to = Math.max(from, Math.min(this.#heard, this.#samples(endMs)));
+    const [samples, tail] = [this.#read(from, to), this.#read(to, this.#heard)];
     this.forgetSpeech();
-    return { samples, sampleRateHz: this.#rateHz };
+    return { samples, tail, sampleRateHz: this.#rateHz };
   }
 
   /** What was heard was no speech, or is dealt with. */

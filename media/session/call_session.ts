@@ -7,7 +7,7 @@ import type { CallConfig, ModelSettings } from "#contracts/voice_agent.ts";
 import type { EndReason } from "#contracts/voice_protocol.ts";
 import { voiceLimits } from "#contracts/voice_protocol.ts";
 import { defaultProviders } from "#providers/catalogue.ts";
-import type { LanguageModel, SpeechToText, TextToSpeech } from "#providers/provider.ts";
+import type { LanguageModel, Pcm, SpeechToText, TextToSpeech } from "#providers/provider.ts";
 import type { CallStages, StageDeps, UnreachableStage } from "#providers/stages.ts";
 import { Answers } from "../answering/answers.ts";
 import { Fillers } from "../answering/fillers.ts";
@@ -76,9 +76,12 @@ function stagesFor(config: CallConfig, deps: StageDeps, factories: StageFactorie
   };
 }
 
-function turnsFor({ advanced, tts }: CallConfig, startedMs: number): TurnState {
+/** Where the recognizer ends turns itself, our own detection waits longer: it only guards. */
+const guardSilenceMs = (eosSilenceMs: number) => Math.max(3 * eosSilenceMs, 2500);
+
+function turnsFor({ advanced, tts }: CallConfig, stt: SpeechToText | undefined, startedMs: number): TurnState {
   const settings = {
-    eosSilenceMs: advanced.eos_silence_ms,
+    eosSilenceMs: stt?.endsTurns ? guardSilenceMs(advanced.eos_silence_ms) : advanced.eos_silence_ms,
     allowInterruptions: advanced.allow_interruptions,
     idleTimeoutMs: advanced.idle_timeout_s * 1000,
     maxDurationMs: advanced.max_call_duration_s * 1000,
@@ -152,7 +155,9 @@ class Session implements MediaSession {
       this.#codecs.decoder,
       {
         voice: (voice) => this.#floor.dispatch({ type: "voice", ...voice }),
-        speech: (pcm) => this.#callerTurns.hears(pcm),
+        ...(this.#stages.stt?.isContinuous
+          ? { speech: () => {}, everything: (pcm: Pcm) => this.#callerTurns.hears(pcm) }
+          : { speech: (pcm: Pcm) => this.#callerTurns.hears(pcm) }),
         undecodable: () =>
           this.#notices.warn(
             "undecodable_audio",
@@ -184,7 +189,9 @@ class Session implements MediaSession {
       {
         callMs,
         nextItemId: () => this.#speech.nextItemId(),
-        dispatch: (event) => this.#floor.dispatch(event),
+        // What a vendor's socket brings comes at any time.
+        dispatch: (event) => this.#guarded(() => this.#floor.dispatch(event)),
+        turnEnded: () => this.#guarded(() => this.#endTurn()),
       },
       out,
     );
@@ -205,7 +212,7 @@ class Session implements MediaSession {
     this.#tools.add([...configuredTools(config, toolsHost), ...(deps.tools ?? [])]);
     const fillers = new Fillers(config.tts.language, fillersOf(config));
     const answerDeps = { llm, tts, tools: this.#tools, fillers, scheduler: deps.scheduler };
-    this.#floor = new Floor(turnsFor(config, this.#startedMs), {
+    this.#floor = new Floor(turnsFor(config, this.#stages.stt, this.#startedMs), {
       caller: this.#caller,
       callerTurns: this.#callerTurns,
       speech: this.#speech,
@@ -289,6 +296,14 @@ class Session implements MediaSession {
       transfers: this.#transfers,
     };
     carryOutCommand(command, parts, nowMs);
+  }
+
+  /** The recognizer holds the caller's turn to be over. */
+  #endTurn(): void {
+    const voice = this.#caller.newestVoice;
+    if (!voice) return;
+    this.#floor.arrivedAtMs = this.#scheduler.nowMs();
+    this.#floor.dispatch({ type: "turn_end", endMs: voice.endMs, silenceMs: voice.silenceMs });
   }
 
   reportUnsent(unsentMs: number): void {

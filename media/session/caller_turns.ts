@@ -14,12 +14,16 @@ export interface CallerTurnsHost {
   callMs(nowMs: number): number;
   nextItemId(): string;
   dispatch(event: TurnEvent): void;
+  /** The recognizer says that the caller has finished. */
+  turnEnded(): void;
 }
 
 /** A spoken turn as it ended. */
 export interface SpokenTurn {
   turn: number;
   audio: Pcm;
+  /** What came after it until it was taken for over. */
+  tail: Int16Array;
   /** Its length without the prefix, and the silence that was waited for. */
   speechMs: number;
   waitedMs: number;
@@ -54,7 +58,9 @@ export class CallerTurns {
     this.#host = host;
     this.#notices = notices;
     this.#log = log;
-    if (stt) stt.onPartial = (result) => this.#takePartial(result.text, result.language);
+    if (!stt) return;
+    stt.onPartial = (result) => this.#takePartial(result.text, result.language);
+    stt.onTurnEnd = () => this.#host.turnEnded();
   }
 
   get recognizes(): boolean {
@@ -79,7 +85,7 @@ export class CallerTurns {
   }
 
   /** The words of a spoken turn, where a recognizer is set: `recognized` follows. */
-  async recognize({ turn, audio, speechMs, waitedMs, endedAtMs }: SpokenTurn): Promise<void> {
+  async recognize({ turn, audio, tail, speechMs, waitedMs, endedAtMs }: SpokenTurn): Promise<void> {
     const itemId = this.#item?.turn === turn ? this.#item.itemId : this.#host.nextItemId();
     this.#item = undefined;
     const timing = new TurnTiming(turnId(turn), endedAtMs, waitedMs);
@@ -94,7 +100,7 @@ export class CallerTurns {
     this.#log.count((usage) => {
       usage.stt_ms += speechMs;
     });
-    const utterance = { ...audio, index: this.#utterances };
+    const utterance = { ...audio, tail, index: this.#utterances };
     this.#utterances += 1;
     const result = await this.#finish(this.#stt, utterance);
     if (this.#abort.signal.aborted) return;

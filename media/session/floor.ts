@@ -132,8 +132,8 @@ export class Floor {
 
   #recognize({ turn, startMs, endMs, waitedMs }: Extract<Effect, { do: "recognize" }>): void {
     const { caller, callerTurns, onFault } = this.#parts;
-    const audio = caller.takeUtterance(endMs);
-    const spoken = { turn, audio, speechMs: endMs - startMs, waitedMs, endedAtMs: this.arrivedAtMs };
+    const { tail, ...audio } = caller.takeUtterance(endMs);
+    const spoken = { turn, audio, tail, speechMs: endMs - startMs, waitedMs, endedAtMs: this.arrivedAtMs };
     callerTurns.recognize(spoken).catch(onFault);
   }
 }

@@ -93,6 +93,8 @@ export interface TurnState {
 export type TurnEvent =
   /** One window of input while speech is detected; offsets in the input audio, and the speech without its pauses. */
   | { type: "voice"; startMs: number; endMs: number; speechMs: number; silenceMs: number }
+  /** The recognizer says that the caller has finished; the newest speech, and the silence since. */
+  | { type: "turn_end"; endMs: number; silenceMs: number }
   /** A partial result with words in it. */
   | { type: "words" }
   /** The recognizer's answer to `recognize`: whether it understood anything, or failed. */
@@ -260,6 +262,9 @@ function react(step: Step, event: TurnEvent): void {
     case "voice":
       hearVoice(step, event);
       return;
+    case "turn_end":
+      if (state.caller.is === "speaking") endTurn(step, state.caller, event);
+      return;
     case "words":
       step.active();
       if (state.agent.is === "held") step.dropAgent("user_speech");
@@ -331,16 +336,7 @@ function hearVoice(step: Step, voice: Extract<TurnEvent, { type: "voice" }>): vo
 
   if (caller.is === "speaking") {
     step.active();
-    if (!over) return;
-    step.set({ caller: { is: "silent" }, recognizing: [...recognizing, caller.turn] });
-    step.add({ do: "user_speech_stopped", turn: caller.turn, audioMs: voice.endMs });
-    step.add({
-      do: "recognize",
-      turn: caller.turn,
-      startMs: caller.startMs,
-      endMs: voice.endMs,
-      waitedMs: voice.silenceMs,
-    });
+    if (over) endTurn(step, caller, voice);
     return;
   }
 
@@ -359,6 +355,17 @@ function hearVoice(step: Step, voice: Extract<TurnEvent, { type: "voice" }>): vo
   } else {
     step.add({ do: "user_speech_started", turn, audioMs: voice.startMs });
   }
+}
+
+/** The caller's words are complete: they are recognized. */
+function endTurn(
+  step: Step,
+  { turn, startMs }: Extract<CallerState, { is: "speaking" }>,
+  { endMs, silenceMs }: { endMs: number; silenceMs: number },
+): void {
+  step.set({ caller: { is: "silent" }, recognizing: [...step.state.recognizing, turn] });
+  step.add({ do: "user_speech_stopped", turn, audioMs: endMs });
+  step.add({ do: "recognize", turn, startMs, endMs, waitedMs: silenceMs });
 }
 
 function mayInterrupt(state: TurnState, job: Job): boolean {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { VendorTwin } from "#contracts/vendor_twin.ts";
+import { startTwin as startDeepgram } from "#providers/deepgram/twin.ts";
 import { startTwin } from "#providers/openai/twin.ts";
 import type { CallClient } from "#test/kit/gateway_fixture.ts";
 import { voiceSample } from "#test/kit/session_harness.ts";
@@ -29,13 +30,12 @@ describe("a call whose agent uses a vendor", () => {
     await twin.close();
   });
 
-  const finalOf = (caller: CallClient, role: "agent" | "user") =>
-    caller.until(() =>
-      caller.messages.find(
-        (one): one is Extract<typeof one, { type: "transcript" }> =>
-          one.type === "transcript" && one.role === role && one.final,
-      ),
+  const finals = (caller: CallClient, role: "agent" | "user") =>
+    caller.messages.filter(
+      (one): one is Extract<typeof one, { type: "transcript" }> =>
+        one.type === "transcript" && one.role === role && one.final,
     );
+  const finalOf = (caller: CallClient, role: "agent" | "user") => caller.until(() => finals(caller, role)[0]);
   const withModel = async (connectionId: string) =>
     house.agent({ llm: { provider: "openai", model: "twin-1", connection_id: connectionId } });
 
@@ -63,6 +63,30 @@ describe("a call whose agent uses a vendor", () => {
     caller.send({ type: "hang_up" });
     await caller.whenClosed();
   });
+
+  for (const model of ["nova-3", "flux-general-en"]) {
+    it(`is heard as it is spoken by ${model} of Deepgram, turn by turn`, async () => {
+      const deepgram = await startDeepgram();
+      assert.ok(deepgram.access);
+      const connection_id = await house.connect("deepgram", deepgram.access);
+      const stt = { provider: "deepgram", model, connection_id };
+      const llm = { provider: "scripted", options: { replies: ["One.", "Two."] } };
+      const caller = await house.dial(await house.agent({ stt, llm, tts: { provider: "scripted" } }));
+      for (const turns of [1, 2]) {
+        speakTo(caller, 700);
+        await caller.until(() => finals(caller, "agent").length === turns);
+      }
+      assert.ok(caller.messages.some((one) => one.type === "transcript" && one.role === "user" && !one.final));
+      for (const { text } of finals(caller, "user")) assert.match(text ?? "", /^I heard \d+ ms\.$/);
+      assert.deepEqual(
+        caller.messages.filter(({ type }) => type === "error"),
+        [],
+      );
+      caller.send({ type: "hang_up" });
+      await caller.whenClosed();
+      await deepgram.close();
+    });
+  }
 
   it("shows the key to nobody", async () => {
     twin.play("llm", "rate_limited");

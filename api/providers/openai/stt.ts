@@ -4,6 +4,7 @@
  */
 import type { SpeechToText, SttResult, Utterance, VendorStageRequest } from "../provider.ts";
 import { ProviderError } from "../provider_error.ts";
+import { withTail } from "../utterance_tail.ts";
 import { wavOf } from "../wav.ts";
 import { openClient, readable, wasAborted } from "./client.ts";
 import type { OpenAiSttOptions } from "./options.ts";
@@ -17,7 +18,7 @@ export function open({ settings, options, access }: VendorStageRequest<OpenAiStt
   const nothing: SttResult = { text: "", final: true, language };
   const fieldsFor = (utterance: Utterance): FormData => {
     const fields = new FormData();
-    fields.set("file", new File([wavOf(utterance)], "utterance.wav", { type: "audio/wav" }));
+    fields.set("file", new File([wavOf(withTail(utterance))], "utterance.wav", { type: "audio/wav" }));
     fields.set("model", model);
     fields.set("response_format", "json");
     // ISO 639-1, of a tag like `en-GB`.
