@@ -9,13 +9,14 @@ import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
 import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
-import { dataOf, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { dataOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText, Timestamp } from "#http/timestamp.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
-import { type Caller, requireProjectAccess, visibleProjects } from "#identity/caller.ts";
+import { type Caller, inReach, requireProjectAccess } from "#identity/caller.ts";
+import { listRoute } from "#identity/list_route.ts";
 import { requireProjectFor } from "#identity/projects.ts";
-import { type AnySql, json, selectPage } from "#store/sql.ts";
+import { type AnySql, json } from "#store/sql.ts";
 import { AppPolicy, AppPolicyChange, appPolicyDefault } from "./app_policy.ts";
 import { publicRights } from "./hosted_app.ts";
 
@@ -150,33 +151,18 @@ export function appRoutes({ sql, now, appDomain, personalAccessToken: guard }: A
         return { data: await insertApp({ sql, appDomain }, principal, body, now()) };
       },
     }),
-    route({
-      method: "GET",
+    listRoute(sql, {
       path,
       summary: "List apps",
       guard,
-      query: {
-        ...pagingQuery,
-        project_id: Type.Optional({ ...uuid, about: "apps of one project" }),
-        workflow_id: Type.Optional({ ...uuid, about: "apps that run one workflow" }),
+      row: App,
+      filters: {
+        project_id: { ...uuid, about: "apps of one project" },
+        workflow_id: { ...uuid, about: "apps that run one workflow" },
       },
-      reply: { status: 200, body: pageWith(App) },
+      sort: sortColumns,
       examples: { of_a_project: { query: { project_id: "{{project_id}}", sort: "name" } } },
-      handle: async ({ principal, query }) => {
-        const page = pageOf(query);
-        const ofProject = query.project_id === undefined ? sql`true` : sql`project_id = ${query.project_id}`;
-        const ofWorkflow = query.workflow_id === undefined ? sql`true` : sql`workflow_id = ${query.workflow_id}`;
-        const { rows, totalCount } = await selectPage<App>(sql, {
-          columns: columns(sql, appDomain),
-          from: sql`app`,
-          where: sql`
-            organization_id = ${principal.organizationId}
-            and ${ofProject} and ${ofWorkflow} and ${visibleProjects(sql, principal)}`,
-          sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
-          page,
-        });
-        return { data: rows, pagination: paginationFor(page, totalCount) };
-      },
+      rows: ({ principal }) => ({ columns: columns(sql, appDomain), from: sql`app`, where: inReach(sql, principal) }),
     }),
     route({
       method: "GET",

@@ -7,16 +7,17 @@ import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
 import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
-import { dataOf, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { dataOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText, Timestamp } from "#http/timestamp.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
-import { type Caller, requireProjectAccess, visibleProjects } from "#identity/caller.ts";
+import { type Caller, inReach, requireProjectAccess } from "#identity/caller.ts";
+import { listRoute } from "#identity/list_route.ts";
 import { requireProjectFor } from "#identity/projects.ts";
 import { AddressRefusedError, parsePublicUrl } from "#outbound/address_guard.ts";
 import { connectionKinds } from "#providers/catalogue.ts";
 import type { Encryption } from "#store/encryption.ts";
-import { type AnySql, selectPage } from "#store/sql.ts";
+import type { AnySql } from "#store/sql.ts";
 
 /** Vendors of models, each with its own key and `base_url`, and `bearer`: tools and MCP servers. */
 const connectionProviders = [...connectionKinds, "bearer"];
@@ -117,26 +118,15 @@ export function connectionRoutes(deps: ConnectionDeps): Route[] {
         return { data: connection };
       },
     }),
-    route({
-      method: "GET",
+    listRoute(sql, {
       path,
       summary: "List connections, without their secrets",
       guard,
-      query: { ...pagingQuery, project_id: Type.Optional({ ...uuid, about: "connections of one project" }) },
-      reply: { status: 200, body: pageWith(Connection) },
+      row: Connection,
+      filters: { project_id: { ...uuid, about: "connections of one project" } },
+      sort: sortColumns,
       examples: { of_a_project: { query: { project_id: "{{project_id}}", sort: "name" } } },
-      handle: async ({ principal, query }) => {
-        const page = pageOf(query);
-        const ofProject = query.project_id === undefined ? sql`true` : sql`project_id = ${query.project_id}`;
-        const { rows, totalCount } = await selectPage<Connection>(sql, {
-          columns: columns(sql),
-          from: sql`connection`,
-          where: sql`organization_id = ${principal.organizationId} and ${ofProject} and ${visibleProjects(sql, principal)}`,
-          sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
-          page,
-        });
-        return { data: rows, pagination: paginationFor(page, totalCount) };
-      },
+      rows: ({ principal }) => ({ columns: columns(sql), from: sql`connection`, where: inReach(sql, principal) }),
     }),
     route({
       method: "GET",

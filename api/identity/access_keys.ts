@@ -9,18 +9,13 @@ import { topics } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { named } from "#contracts/named_schema.ts";
 import { secretPrefixes } from "#contracts/secrets.ts";
-import { dataOf, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { dataOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
-import { type AnySql, oneRow, selectPage } from "#store/sql.ts";
+import { type AnySql, oneRow } from "#store/sql.ts";
 import type { ApiDeps } from "./api_deps.ts";
-import {
-  type Caller,
-  reachesEveryProject,
-  requireAdministrator,
-  requireProjectAccess,
-  visibleProjects,
-} from "./caller.ts";
+import { type Caller, inReach, reachesEveryProject, requireAdministrator, requireProjectAccess } from "./caller.ts";
+import { listRoute } from "./list_route.ts";
 import { requireProjectFor } from "./projects.ts";
 import { newSecret } from "./secret.ts";
 
@@ -103,26 +98,15 @@ export function accessKeyRoutes({ sql, bus, now, personalAccessToken }: ApiDeps)
         return { data: { ...key, secret } };
       },
     }),
-    route({
-      method: "GET",
+    listRoute(sql, {
       path,
       summary: "List access keys, revoked ones included",
       guard: personalAccessToken,
-      query: { ...pagingQuery, project_id: Type.Optional(Type.String({ format: "uuid" })) },
-      reply: { status: 200, body: pageWith(AccessKey) },
+      row: AccessKey,
+      filters: { project_id: Type.String({ format: "uuid", about: "keys of one project" }) },
+      sort: sortColumns,
       examples: { of_a_project: { query: { project_id: "{{project_id}}", page_size: 10 } } },
-      handle: async ({ principal, query }) => {
-        const page = pageOf(query);
-        const ofProject = query.project_id === undefined ? sql`true` : sql`project_id = ${query.project_id}`;
-        const { rows, totalCount } = await selectPage<AccessKey>(sql, {
-          columns: columns(sql),
-          from: sql`access_key`,
-          where: sql`organization_id = ${principal.organizationId} and ${ofProject} and ${visibleProjects(sql, principal)}`,
-          sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
-          page,
-        });
-        return { data: rows, pagination: paginationFor(page, totalCount) };
-      },
+      rows: ({ principal }) => ({ columns: columns(sql), from: sql`access_key`, where: inReach(sql, principal) }),
     }),
     route({
       method: "GET",

@@ -41,3 +41,8 @@ export function visibleProjects(sql: AnySql, caller: Caller) {
   if (reachesEveryProject(caller)) return sql`true`;
   return sql`project_id in (select project_id from project_member where user_id = ${caller.userId})`;
 }
+
+/** The rows of a table with `organization_id` and `project_id` that the caller may see. */
+export function inReach(sql: AnySql, caller: Caller) {
+  return sql`organization_id = ${caller.organizationId} and ${visibleProjects(sql, caller)}`;
+}

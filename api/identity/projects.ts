@@ -8,12 +8,13 @@ import { type Static, Type } from "@sinclair/typebox";
 import { topics } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { named } from "#contracts/named_schema.ts";
-import { dataOf, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { dataOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText, Timestamp } from "#http/timestamp.ts";
-import { type AnySql, oneRow, selectPage } from "#store/sql.ts";
+import { type AnySql, oneRow } from "#store/sql.ts";
 import type { ApiDeps } from "./api_deps.ts";
 import { type Caller, reachesEveryProject, requireAdministrator, requireProjectAccess } from "./caller.ts";
+import { listRoute } from "./list_route.ts";
 
 const Project = named(
   "Project",
@@ -74,26 +75,18 @@ export function projectRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): 
         return { data: await insertProject(sql, principal, body, now()) };
       },
     }),
-    route({
-      method: "GET",
+    listRoute(sql, {
       path,
       summary: "List the projects that the token reaches",
       guard: personalAccessToken,
-      query: pagingQuery,
-      reply: { status: 200, body: pageWith(Project) },
+      row: Project,
+      sort: sortColumns,
       examples: { second_page: { query: { page: 2, page_size: 10, sort: "-created_at" } } },
-      handle: async ({ principal, query }) => {
-        const page = pageOf(query);
-        const sort = sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]);
-        const { rows, totalCount } = await selectPage<Project>(sql, {
-          columns: columns(sql),
-          from: sql`project`,
-          where: sql`organization_id = ${principal.organizationId} and deleted_at is null and ${visible(sql, principal)}`,
-          sort,
-          page,
-        });
-        return { data: rows, pagination: paginationFor(page, totalCount) };
-      },
+      rows: ({ principal }) => ({
+        columns: columns(sql),
+        from: sql`project`,
+        where: sql`organization_id = ${principal.organizationId} and deleted_at is null and ${visible(sql, principal)}`,
+      }),
     }),
     route({
       method: "GET",

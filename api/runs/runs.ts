@@ -11,9 +11,10 @@ import { type StreamGrant, streamGrantType } from "#contracts/internal_runs.ts";
 import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { isTerminal, runEventTypes, runLimits, runStatuses } from "#contracts/run_event.ts";
-import { dataOf, Pagination, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { dataOf, Pagination, pageOf, paginationFor, pagingQuery } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
-import { oneRow, selectPage } from "#store/sql.ts";
+import { listRoute } from "#identity/list_route.ts";
+import { oneRow } from "#store/sql.ts";
 import { idempotencyKeyOf, requirePublicRights, tokenFor, tokenHeaders } from "./public_start.ts";
 import { cancelRuns } from "./run_cancel.ts";
 import { createRun, type NewRun } from "./run_creation.ts";
@@ -128,34 +129,19 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
         return answerWhenDue(deps, request, { ...wait, ...token });
       },
     }),
-    route({
-      method: "GET",
+    listRoute(sql, {
       path,
       summary: "List runs, the newest first",
       guard: hostedApp.holdsKey,
-      query: {
-        ...pagingQuery,
-        status: Type.Optional({ ...oneOf(runStatuses), about: "runs in this status" }),
-        session_id: Type.Optional(Type.String({ maxLength: 200, ...text, about: "runs of one session" })),
-        user_id: Type.Optional(Type.String({ maxLength: 200, ...text, about: "runs of one end user" })),
+      row: Run,
+      filters: {
+        status: { ...oneOf(runStatuses), about: "runs in this status" },
+        session_id: Type.String({ maxLength: 200, ...text, about: "runs of one session" }),
+        user_id: Type.String({ maxLength: 200, ...text, about: "runs of one end user" }),
       },
-      reply: { status: 200, body: pageWith(Run) },
+      sort: sortColumns,
       examples: { the_newest: { query: { sort: "-created_at", page_size: 10 } } },
-      handle: async ({ principal: app, query }) => {
-        const page = pageOf(query);
-        const { rows, totalCount } = await selectPage<Run>(sql, {
-          columns: runColumns(sql),
-          from: sql`run`,
-          where: sql`
-            app_id = ${app.id}
-            and ${query.status === undefined ? sql`true` : sql`status = ${query.status}`}
-            and ${query.session_id === undefined ? sql`true` : sql`session_id = ${query.session_id}`}
-            and ${query.user_id === undefined ? sql`true` : sql`user_id = ${query.user_id}`}`,
-          sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
-          page,
-        });
-        return { data: rows, pagination: paginationFor(page, totalCount) };
-      },
+      rows: ({ principal: app }) => ({ columns: runColumns(sql), from: sql`run`, where: sql`app_id = ${app.id}` }),
     }),
     route({
       method: "GET",

@@ -3,10 +3,9 @@
 import { Type } from "@sinclair/typebox";
 import { type AppRouteDeps, findApp } from "#apps/apps.ts";
 import { named } from "#contracts/named_schema.ts";
-import { pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
-import { type Route, route } from "#http/route.ts";
+import type { Route } from "#http/route.ts";
 import { Timestamp } from "#http/timestamp.ts";
-import { selectPage } from "#store/sql.ts";
+import { listRoute } from "#identity/list_route.ts";
 
 const Session = named(
   "Session",
@@ -17,35 +16,28 @@ const Session = named(
   }),
 );
 
-const sortColumns = ["created_at", "id"] as const;
-
 export function sessionRoutes(deps: AppRouteDeps): Route[] {
   const { sql, personalAccessToken: guard } = deps;
   return [
-    route({
-      method: "GET",
+    listRoute(sql, {
       path: "/v1/apps/{app_id}/sessions",
       summary: "List an app's sessions, the newest first",
       guard,
-      query: pagingQuery,
-      reply: { status: 200, body: pageWith(Session) },
+      row: Session,
+      sort: ["created_at", "id"],
       errors: ["forbidden"],
       paramsFrom: { app_id: { route: "POST /v1/apps", field: "data.id" } },
       examples: { an_app: { query: { page_size: 10 } } },
-      handle: async ({ principal, params, query }) => {
-        const app = await findApp(deps, principal, params.app_id);
-        const page = pageOf(query);
-        const { rows, totalCount } = await selectPage<typeof Session.static>(sql, {
+      rows: async ({ principal, params: { app_id = "" } }) => {
+        const app = await findApp(deps, principal, app_id);
+        return {
           columns: sql`id, created_at, input`,
           from: sql`(
             select distinct on (session_id) session_id as id, created_at, input from run
             where app_id = ${app.id} and session_id is not null
             order by session_id, created_at, run.id) session`,
           where: sql`true`,
-          sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
-          page,
-        });
-        return { data: rows, pagination: paginationFor(page, totalCount) };
+        };
       },
     }),
   ];

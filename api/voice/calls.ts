@@ -12,14 +12,14 @@ import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { callTransports } from "#contracts/room_call.ts";
 import { type ClientMessageType, clientMessageSchemas, Usage, voiceLimits } from "#contracts/voice_protocol.ts";
-import { dataOf, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { dataOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
-import { timeBoundsOf, timeRangeQuery } from "#http/time_range.ts";
 import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
 import { type Validator, validatorFor } from "#http/validation.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
-import { type Caller, requireProjectAccess, visibleProjects } from "#identity/caller.ts";
-import { type AnySql, selectPage } from "#store/sql.ts";
+import { type Caller, inReach, requireProjectAccess } from "#identity/caller.ts";
+import { listRoute } from "#identity/list_route.ts";
+import type { AnySql } from "#store/sql.ts";
 
 const orNull = <S extends TSchema>(schema: S) => Type.Unsafe<Static<S> | null>({ anyOf: [schema, { type: "null" }] });
 
@@ -92,41 +92,26 @@ const sortColumns = ["created_at", "started_at", "ended_at", "duration_ms"] as c
 export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Route[] {
   const path = "/v1/agents/voice/calls";
   return [
-    route({
-      method: "GET",
+    listRoute(sql, {
       path,
       summary: "List calls, newest first",
       guard: personalAccessToken,
-      query: {
-        ...pagingQuery,
-        agent_id: Type.Optional(Type.String({ format: "uuid", about: "calls of one agent" })),
-        project_id: Type.Optional(Type.String({ format: "uuid", about: "calls of one project" })),
-        state: Type.Optional({ ...oneOf(callStates), about: "calls in this state" }),
-        transport: Type.Optional({ ...oneOf(callTransports), about: "calls over a WebSocket, or in a room" }),
-        ...timeRangeQuery("started_at"),
+      row: Call,
+      filters: {
+        agent_id: Type.String({ format: "uuid", about: "calls of one agent" }),
+        project_id: Type.String({ format: "uuid", about: "calls of one project" }),
+        state: { ...oneOf(callStates), about: "calls in this state" },
+        transport: { ...oneOf(callTransports), about: "calls over a WebSocket, or in a room" },
       },
-      reply: { status: 200, body: pageWith(Call) },
+      times: ["started_at"],
+      sort: sortColumns,
       examples: { the_longest: { query: { sort: "-duration_ms", page_size: 10 } } },
-      handle: async ({ principal, query }) => {
-        const page = pageOf(query);
-        const bounds = timeBoundsOf(query, "started_at").map(
-          ({ comparison, at }) => sql`and started_at ${sql.unsafe(comparison)} ${at}`,
-        );
-        const { rows, totalCount } = await selectPage<Call>(sql, {
-          columns: columns(sql, now()),
-          from: sql`call`,
-          where: sql`
-            organization_id = ${principal.organizationId} and ${visibleProjects(sql, principal)}
-            ${query.agent_id === undefined ? sql`` : sql`and agent_id = ${query.agent_id}`}
-            ${query.project_id === undefined ? sql`` : sql`and project_id = ${query.project_id}`}
-            ${query.transport === undefined ? sql`` : sql`and transport = ${query.transport}`}
-            ${query.state === undefined ? sql`` : sql`and ${state(sql, now())} = ${query.state}`}
-            ${bounds.length === 0 ? sql`` : bounds}`,
-          sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
-          page,
-        });
-        return { data: rows, pagination: paginationFor(page, totalCount) };
-      },
+      rows: ({ principal }) => ({
+        columns: columns(sql, now()),
+        from: sql`call`,
+        where: inReach(sql, principal),
+        computed: { state: state(sql, now()) },
+      }),
     }),
     route({
       method: "GET",

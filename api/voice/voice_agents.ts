@@ -8,13 +8,14 @@ import { ApiError } from "#contracts/errors.ts";
 import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type VoiceAgentConfig, voiceAgentStatuses } from "#contracts/voice_agent.ts";
-import { dataOf, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { dataOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
-import { type Caller, requireProjectAccess, visibleProjects } from "#identity/caller.ts";
+import { type Caller, inReach, requireProjectAccess } from "#identity/caller.ts";
+import { listRoute } from "#identity/list_route.ts";
 import { requireProjectFor } from "#identity/projects.ts";
-import { type AnySql, json, selectPage } from "#store/sql.ts";
+import { type AnySql, json } from "#store/sql.ts";
 import { agentConfigSchema } from "./agent_config.ts";
 import { requireConfig } from "./agent_connections.ts";
 
@@ -133,36 +134,22 @@ export function voiceAgentRoutes({ sql, now, personalAccessToken, allowPrivateAd
         return { data: await insertVoiceAgent(sql, principal, body as NewAgent, now()) };
       },
     }),
-    route({
-      method: "GET",
+    listRoute(sql, {
       path,
       summary: "List voice agents; archived ones only with status=archived",
       guard: personalAccessToken,
-      query: {
-        ...pagingQuery,
-        project_id: Type.Optional(Type.String({ format: "uuid", about: "agents of one project" })),
-        status: Type.Optional({
-          ...oneOf(voiceAgentStatuses),
-          about: "agents in this status; all but archived ones unless given",
-        }),
+      row: VoiceAgent,
+      filters: {
+        project_id: Type.String({ format: "uuid", about: "agents of one project" }),
+        status: { ...oneOf(voiceAgentStatuses), about: "agents in this status; all but archived ones unless given" },
       },
-      reply: { status: 200, body: pageWith(VoiceAgent) },
+      sort: sortColumns,
       examples: { of_a_project: { query: { project_id: "{{project_id}}", page_size: 10 } } },
-      handle: async ({ principal, query }) => {
-        const page = pageOf(query);
-        const ofProject = query.project_id === undefined ? sql`true` : sql`project_id = ${query.project_id}`;
-        const ofStatus = query.status === undefined ? sql`status <> 'archived'` : sql`status = ${query.status}`;
-        const { rows, totalCount } = await selectPage<VoiceAgent>(sql, {
-          columns: columns(sql),
-          from: sql`voice_agent`,
-          where: sql`
-            organization_id = ${principal.organizationId}
-            and ${ofProject} and ${ofStatus} and ${visibleProjects(sql, principal)}`,
-          sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
-          page,
-        });
-        return { data: rows, pagination: paginationFor(page, totalCount) };
-      },
+      rows: ({ principal, query }) => ({
+        columns: columns(sql),
+        from: sql`voice_agent`,
+        where: sql`${inReach(sql, principal)} and ${query.status === undefined ? sql`status <> 'archived'` : sql`true`}`,
+      }),
     }),
     route({
       method: "GET",

@@ -7,13 +7,14 @@ import { type Static, Type } from "@sinclair/typebox";
 import { ApiError, type ErrorDetails } from "#contracts/errors.ts";
 import { named } from "#contracts/named_schema.ts";
 import { WorkflowDefinition, workflowLimits } from "#contracts/workflow.ts";
-import { dataOf, pageOf, pageWith, paginationFor, pagingQuery, sortOf } from "#http/paging.ts";
+import { dataOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { nullableText, Timestamp } from "#http/timestamp.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
-import { type Caller, requireProjectAccess, visibleProjects } from "#identity/caller.ts";
+import { type Caller, inReach, requireProjectAccess } from "#identity/caller.ts";
+import { listRoute } from "#identity/list_route.ts";
 import { requireProjectFor } from "#identity/projects.ts";
-import { type AnySql, json, oneRow, selectPage, violates } from "#store/sql.ts";
+import { type AnySql, json, oneRow, violates } from "#store/sql.ts";
 import { loadUsedVersions, subworkflowProblems, usedVersionIds } from "./subworkflow_rules.ts";
 import { workflowProblems } from "./workflow_rules.ts";
 
@@ -134,26 +135,15 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
         return { data: await sql.begin((transaction) => insertWorkflow(transaction, principal, body, now())) };
       },
     }),
-    route({
-      method: "GET",
+    listRoute(sql, {
       path,
       summary: "List workflows",
       guard,
-      query: { ...pagingQuery, project_id: Type.Optional({ ...uuid, about: "workflows of one project" }) },
-      reply: { status: 200, body: pageWith(Workflow) },
+      row: Workflow,
+      filters: { project_id: { ...uuid, about: "workflows of one project" } },
+      sort: sortColumns,
       examples: { of_a_project: { query: { project_id: "{{project_id}}", sort: "name" } } },
-      handle: async ({ principal, query }) => {
-        const page = pageOf(query);
-        const ofProject = query.project_id === undefined ? sql`true` : sql`project_id = ${query.project_id}`;
-        const { rows, totalCount } = await selectPage<Workflow>(sql, {
-          columns: columns(sql),
-          from: sql`workflow`,
-          where: sql`organization_id = ${principal.organizationId} and ${ofProject} and ${visibleProjects(sql, principal)}`,
-          sort: sortOf(query.sort, sortColumns, [{ column: "created_at", descending: true }]),
-          page,
-        });
-        return { data: rows, pagination: paginationFor(page, totalCount) };
-      },
+      rows: ({ principal }) => ({ columns: columns(sql), from: sql`workflow`, where: inReach(sql, principal) }),
     }),
     route({
       method: "GET",
@@ -222,27 +212,23 @@ export function workflowRoutes({ sql, now, personalAccessToken: guard }: ApiDeps
         return { data: version };
       },
     }),
-    route({
-      method: "GET",
+    listRoute(sql, {
       path: pathOfVersions,
       summary: "List a workflow's versions, the highest first",
       guard,
-      query: { page: pagingQuery.page, page_size: pagingQuery.page_size },
-      reply: { status: 200, body: pageWith(WorkflowVersion) },
+      row: WorkflowVersion,
+      sort: [],
+      order: [{ column: "version", descending: true }],
       errors: ["forbidden"],
       paramsFrom: { workflow_id: { route: `POST ${path}`, field: "data.id" } },
       examples: { newest_first: { query: { page: 1, page_size: 10 } } },
-      handle: async ({ principal, params, query }) => {
-        await findWorkflow(sql, principal, params.workflow_id);
-        const page = pageOf(query);
-        const { rows, totalCount } = await selectPage<WorkflowVersion>(sql, {
+      rows: async ({ principal, params: { workflow_id = "" } }) => {
+        await findWorkflow(sql, principal, workflow_id);
+        return {
           columns: versionColumns(sql),
           from: sql`workflow_version`,
-          where: sql`workflow_id = ${params.workflow_id} and organization_id = ${principal.organizationId}`,
-          sort: [{ column: "version", descending: true }],
-          page,
-        });
-        return { data: rows, pagination: paginationFor(page, totalCount) };
+          where: sql`workflow_id = ${workflow_id} and organization_id = ${principal.organizationId}`,
+        };
       },
     }),
     route({
