@@ -3,6 +3,7 @@
  * call the same. Everything it needs comes in through `AppDeps`.
  */
 
+import { organizationSettingsRoutes } from "#accounts/organization_settings.ts";
 import { appRoutes } from "#apps/apps.ts";
 import { openToAllOrigins } from "#apps/cross_origin.ts";
 import { hostedAppGuards } from "#apps/hosted_app.ts";
@@ -29,7 +30,6 @@ import { accessKeyRoutes } from "#identity/access_keys.ts";
 import type { ApiDeps } from "#identity/api_deps.ts";
 import { believedAddress } from "#identity/attempt_limits.ts";
 import { internalGuard, openAuthentication } from "#identity/authentication.ts";
-import { organizationRoutes } from "#identity/organizations.ts";
 import { projectRoutes } from "#identity/projects.ts";
 import { signInLinkRoutes } from "#identity/sign_in_links.ts";
 import { type LiveKitSettings, openLiveKit } from "#outbound/livekit.ts";
@@ -115,7 +115,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const seats = createSeatRequests({ bus, answerMs: config.seatAnswerMs ?? roomLimits.seatAnswerMs });
   const internal = internalGuard(config.internalSecret);
   const routes: Route[] = [
-    ...organizationRoutes(apiDeps),
+    ...organizationSettingsRoutes(apiDeps),
     ...projectRoutes(apiDeps),
     ...accessKeyRoutes(apiDeps),
     ...signInLinkRoutes(apiDeps),

@@ -6,9 +6,11 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Registry } from "prom-client";
 import { sendMailTask, sendQueuedMail } from "#accounts/account_mail.ts";
+import { purgeAccountTokens } from "#accounts/account_tokens.ts";
 import { purgeRequestLog } from "#accounts/request_log.ts";
 import type { Bus } from "#bus/bus.ts";
 import { openBus } from "#bus/open_bus.ts";
+import { purgeConnectTokens } from "#connections/connect_tokens.ts";
 import type { Logger } from "#http/logger.ts";
 import { platformErrorResponse } from "#http/platform_face.ts";
 import { createRequestMetrics } from "#http/request_metrics.ts";
@@ -121,6 +123,8 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     databaseUrl: config.databaseUrl,
     tasks: {
       purge_expired_credentials: () => purgeExpiredCredentials({ sql, now }),
+      purge_account_tokens: () => purgeAccountTokens({ sql, now }),
+      purge_connect_tokens: () => purgeConnectTokens({ sql, now }),
       purge_runs: () => purgeRuns({ sql, now }),
       purge_calls: () => purgeCalls({ sql, now }),
       purge_request_log: () => purgeRequestLog({ sql, now }, config.requestLogDays),
@@ -135,6 +139,8 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     },
     schedule: {
       purge_expired_credentials: "17 * * * *",
+      purge_account_tokens: "27 * * * *",
+      purge_connect_tokens: "37 * * * *",
       // Often, as a round ends after a minute however much is left.
       purge_runs: "7,17,27,37,47,57 * * * *",
       purge_calls: "3,13,23,33,43,53 * * * *",

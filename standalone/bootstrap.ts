@@ -5,9 +5,11 @@
  * A row in `bootstrap` says that it happened; a lock in Postgres lets one process at a time do it.
  * A start that was killed in between, or whose file was lost, gets new secrets for the same things.
  */
+
 import { randomBytes } from "node:crypto";
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { insertMember, insertOrganization, insertUser, replacePassword } from "#accounts/account_rows.ts";
 import { findApp, insertApp } from "#apps/apps.ts";
 import { appPathOf } from "#contracts/hosts.ts";
 import { createAccessKey } from "#identity/access_keys.ts";
@@ -16,7 +18,7 @@ import { hashPassword } from "#identity/password.ts";
 import { createPersonalAccessToken } from "#identity/personal_access_tokens.ts";
 import { insertProject } from "#identity/projects.ts";
 import { sha256Hex } from "#identity/secret.ts";
-import { type AnySql, oneRow, type Sql } from "#store/sql.ts";
+import type { AnySql, Sql } from "#store/sql.ts";
 import { configProblems } from "#voice/agent_config.ts";
 import { insertVoiceAgent, type NewAgent } from "#voice/voice_agents.ts";
 import { workflowProblems } from "#workflows/workflow_rules.ts";
@@ -129,22 +131,17 @@ async function findRow(sql: AnySql): Promise<BootstrapRow | undefined> {
 }
 
 async function createFirst(sql: AnySql, now: Date): Promise<BootstrapRow> {
-  const organization = oneRow(
-    await sql<{ id: string }[]>`insert into organization (name) values ('Frontdesk') returning id`,
-  );
-  const owner = oneRow(
-    await sql<{ id: string }[]>`
-      insert into app_user (email, first_name, last_name, email_verified_at)
-      values (${ownerEmail}, 'Front', 'Desk', ${now}) returning id`,
-  );
-  const admin = oneRow(
-    await sql<{ id: string }[]>`
-      insert into app_user (email, first_name, last_name, is_platform_admin, email_verified_at)
-      values (${adminEmail}, 'Platform', 'Administrator', true, ${now}) returning id`,
-  );
-  await sql`
-    insert into organization_member (organization_id, user_id, role)
-    values (${organization.id}, ${owner.id}, 'owner')`;
+  const organization = await insertOrganization(sql, "Frontdesk", now);
+  const person = { passwordHash: null, verifiedAt: now, now };
+  const owner = await insertUser(sql, { ...person, email: ownerEmail, first_name: "Front", last_name: "Desk" });
+  const admin = await insertUser(sql, {
+    ...person,
+    email: adminEmail,
+    first_name: "Platform",
+    last_name: "Administrator",
+    isPlatformAdmin: true,
+  });
+  await insertMember(sql, organization.id, owner.id, "owner", now);
   const caller: Caller = { userId: owner.id, organizationId: organization.id, role: "owner" };
   const project = await insertProject(sql, caller, { name: "Front desk", description: "Made by the first start" }, now);
   const frontDesk = await insertFirstAgent(sql, caller, now, {
@@ -229,11 +226,7 @@ async function mintSecrets(sql: AnySql, row: BootstrapRow, now: Date): Promise<S
 
 async function givePassword(sql: AnySql, userId: string, now: Date): Promise<{ email: string; password: string }> {
   const password = randomBytes(18).toString("base64url");
-  const { email } = oneRow(
-    await sql<{ email: string }[]>`
-      update app_user set password_hash = ${await hashPassword(password)}, updated_at = ${now}
-      where id = ${userId} returning email`,
-  );
+  const email = await replacePassword(sql, userId, await hashPassword(password), now);
   return { email, password };
 }
 

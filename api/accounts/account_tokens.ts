@@ -4,7 +4,8 @@
  */
 
 import { newSecret, sha256Hex } from "#identity/secret.ts";
-import type { AnySql } from "#store/sql.ts";
+import { purgeBefore } from "#store/purge.ts";
+import type { AnySql, Sql } from "#store/sql.ts";
 
 export type TokenPurpose = "verify_email" | "reset_password";
 
@@ -52,4 +53,11 @@ export async function useAccountToken(
     update account_token set used_at = ${now}
     where user_id = ${user.id} and purpose = ${purpose} and used_at is null`;
   return user.id;
+}
+
+const keptForMs = 30 * 24 * hourMs;
+
+/** Deletes tokens that ran out long ago. */
+export async function purgeAccountTokens({ sql, now }: { sql: Sql; now(): Date }): Promise<void> {
+  await purgeBefore(sql, { table: "account_token", column: "expires_at" }, new Date(now().getTime() - keptForMs));
 }

@@ -18,8 +18,9 @@ import {
   refuseGuessable,
 } from "#identity/credentials_schema.ts";
 import { hashPassword, needsRehash, verifyPassword } from "#identity/password.ts";
-import { type AnySql, oneRow, type Sql, violates } from "#store/sql.ts";
+import { type AnySql, oneRow, type Sql } from "#store/sql.ts";
 import { queueMail } from "./account_mail.ts";
+import { insertMember, insertOrganization, insertUser } from "./account_rows.ts";
 import {
   exampleOrganization,
   exampleUser,
@@ -143,8 +144,6 @@ const MeReply = named(
   },
 );
 
-const emailTaken = () => new ApiError("conflict", { detail: "This e-mail address has an account already" });
-
 export function accountRoutes(deps: AccountDeps): Route[] {
   const { sql, bus, now, accessTokens, addressOf } = deps;
   return [
@@ -267,52 +266,10 @@ export async function tokenReply(
 async function signUp(sql: AnySql, body: Static<typeof SignupRequest>, passwordHash: string, now: Date) {
   const user = await insertUser(sql, { ...body, passwordHash, verifiedAt: null, now });
   const name = body.organization_name ?? body.email;
-  const organization = oneRow(
-    await sql<OrganizationRow[]>`
-      insert into organization (name, created_at, updated_at) values (${name}, ${now}, ${now})
-      returning ${organizationColumns(sql)}`,
-  );
+  const organization = await insertOrganization(sql, name, now);
   await insertMember(sql, organization.id, user.id, "owner", now);
   await queueMail(sql, { kind: "verify_email", email: user.email });
   return { user, organization };
-}
-
-export interface NewUser {
-  email: string;
-  first_name?: string;
-  last_name?: string;
-  /** Null until the person chooses one. */
-  passwordHash: string | null;
-  verifiedAt: Date | null;
-  now: Date;
-}
-
-/** @throws ApiError conflict when the address has an account, also one that a racing transaction makes */
-export async function insertUser(sql: AnySql, user: NewUser): Promise<UserReply> {
-  const rows = await sql<UserReply[]>`
-    insert into app_user (email, first_name, last_name, password_hash, email_verified_at, created_at, updated_at)
-    values (${user.email}, ${user.first_name ?? ""}, ${user.last_name ?? ""}, ${user.passwordHash},
-            ${user.verifiedAt}, ${user.now}, ${user.now})
-    returning ${userColumns(sql)}`.catch((error: unknown) => {
-    throw violates(error, "app_user_email_key") ? emailTaken() : error;
-  });
-  return oneRow(rows);
-}
-
-/** Joins an organization; who belongs to it already keeps the role. */
-export async function insertMember(
-  sql: AnySql,
-  organizationId: string,
-  userId: string,
-  role: Role,
-  now: Date,
-): Promise<Role> {
-  const rows = await sql<{ role: Role }[]>`
-    insert into organization_member (organization_id, user_id, role, created_at)
-    values (${organizationId}, ${userId}, ${role}, ${now})
-    on conflict (organization_id, user_id) do update set role = organization_member.role
-    returning role`;
-  return oneRow(rows).role;
 }
 
 async function logIn(deps: AccountDeps, body: Static<typeof LoginRequest>, address: string) {

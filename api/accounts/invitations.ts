@@ -19,8 +19,9 @@ import { hashPassword, verifyPassword } from "#identity/password.ts";
 import { sha256Hex } from "#identity/secret.ts";
 import { type AnySql, oneRow, type Sql, violates } from "#store/sql.ts";
 import { queueMail } from "./account_mail.ts";
+import { insertMember, insertUser } from "./account_rows.ts";
 import { invitationTtlMs, tokenLengthMax } from "./account_tokens.ts";
-import { type AccountDeps, insertMember, insertUser, TokenReply, tokenReply } from "./accounts.ts";
+import { type AccountDeps, TokenReply, tokenReply } from "./accounts.ts";
 import {
   InvitationReply,
   invitationColumns,

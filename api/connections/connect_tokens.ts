@@ -11,6 +11,8 @@ import { secretPrefixes } from "#contracts/secrets.ts";
 import { dataOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { newSecret } from "#identity/secret.ts";
+import { purgeBefore } from "#store/purge.ts";
+import type { Sql } from "#store/sql.ts";
 
 const ConnectToken = named(
   "ConnectToken",
@@ -47,4 +49,9 @@ export function connectTokenRoutes({ sql, now, hostedApp }: HostRouteDeps): Rout
       },
     }),
   ];
+}
+
+/** Deletes tokens that are over. */
+export async function purgeConnectTokens({ sql, now }: { sql: Sql; now(): Date }): Promise<void> {
+  await purgeBefore(sql, { table: "connect_token", column: "expires_at" }, now());
 }

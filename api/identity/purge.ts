@@ -7,8 +7,7 @@ const keptForMs = 30 * 24 * 60 * 60 * 1000;
 
 export async function purgeExpiredCredentials({ sql, now }: { sql: Sql; now(): Date }): Promise<void> {
   const before = new Date(now().getTime() - keptForMs);
-  for (const table of ["sign_in_link", "personal_access_token", "account_token"]) {
-    await purgeBefore(sql, { table, column: "expires_at" }, before);
-  }
+  await purgeBefore(sql, { table: "sign_in_link", column: "expires_at" }, before);
+  await purgeBefore(sql, { table: "personal_access_token", column: "expires_at" }, before);
   await purgeSignIns(sql, now());
 }

@@ -2,9 +2,9 @@
  * `npm run bootstrap`: makes the first platform administrator on a migrated database, and ends.
  * `npm start` needs none: it makes people, agents and an app of its own.
  */
+import { ensureFirstAdministrator } from "#accounts/first_administrator.ts";
 import { openSql } from "#store/sql.ts";
 import { readBootstrapConfig } from "../config.ts";
-import { ensureFirstAdministrator } from "./first_administrator.ts";
 import { runCommand } from "./run_process.ts";
 
 await runCommand("bootstrap", readBootstrapConfig, async ({ databaseUrl, email, password }, logger) => {

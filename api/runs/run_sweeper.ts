@@ -3,7 +3,7 @@
  * a request that nobody answered. Runs in every worker; any number of rounds at once are harmless.
  */
 import type { Bus } from "#bus/bus.ts";
-import { purgeBefore, purgeInPortions } from "#store/purge.ts";
+import { purgeInPortions } from "#store/purge.ts";
 import type { Sql } from "#store/sql.ts";
 import { cancelMarked } from "./run_cancel.ts";
 import { publishCanceled, tellHolder } from "./run_news.ts";
@@ -61,7 +61,7 @@ async function expireRequests(sql: Sql, now: Date): Promise<string[]> {
   return [...new Set(rows.map(({ run_id }) => run_id))];
 }
 
-/** Removes what was kept long enough: runs with their events, keys of repeated requests, connect tokens. */
+/** Removes what was kept long enough: runs with their events, and keys of repeated requests. */
 export async function purgeRuns({ sql, now }: { sql: Sql; now(): Date }): Promise<void> {
   await purgeInPortions(
     (rowsMax) => sql`
@@ -83,5 +83,4 @@ export async function purgeRuns({ sql, now }: { sql: Sql; now(): Date }): Promis
         where idempotency_key is not null and created_at < ${now()}::timestamptz - interval '24 hours'
         limit ${rowsMax} for update skip locked)`,
   );
-  await purgeBefore(sql, { table: "connect_token", column: "expires_at" }, now());
 }

@@ -15,6 +15,8 @@ export interface Room {
   folder: string;
   /** One line for the map. */
   holds: string;
+  /** The tables of the database that it alone writes; any room may read them. */
+  tables?: readonly string[];
   /** The rooms it may import besides contracts. Without it: every room. */
   may?: readonly string[];
   /** The only packages it may import. Without it: every package. */

@@ -1,7 +1,8 @@
 /** Resources of the platform over their lives: what may be deleted when, what is listed, what ends by itself. */
+
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { purgeRuns } from "#runs/run_sweeper.ts";
+import { purgeConnectTokens } from "#connections/connect_tokens.ts";
 import { type ApiHarness, openApiHarness } from "#test/kit/api_harness.ts";
 import { type AppClient, answering, approving, openAppClient } from "#test/kit/app_client.ts";
 
@@ -137,9 +138,9 @@ describe("what lasts a day", () => {
     const kept = () => api.sql`select row_to_json(connect_token)::text as row from connect_token`;
     const [row] = await kept();
     assert.ok(row && !row.row.includes(token.slice(8)));
-    await purgeRuns({ sql: api.sql, now: () => new Date(Date.now() + 23 * hourMs) });
+    await purgeConnectTokens({ sql: api.sql, now: () => new Date(Date.now() + 23 * hourMs) });
     assert.equal((await kept()).length, 1);
-    await purgeRuns({ sql: api.sql, now: () => new Date(Date.now() + 25 * hourMs) });
+    await purgeConnectTokens({ sql: api.sql, now: () => new Date(Date.now() + 25 * hourMs) });
     assert.equal((await kept()).length, 0);
     for (const wrong of [{}, { user_id: "" }, { user_id: "x".repeat(201) }, { user_id: "x", app_id: "y" }]) {
       assert.equal((await client.call(host, "POST", "/v1/connect/tokens", { body: wrong })).status, 400);

@@ -3,13 +3,13 @@
  * an organization and a project to begin in. Said again it changes nothing that is there.
  */
 
-import { queueMail } from "#accounts/account_mail.ts";
-import { insertMember, insertUser } from "#accounts/accounts.ts";
 import type { Caller, Role } from "#identity/caller.ts";
 import { refuseGuessable } from "#identity/credentials_schema.ts";
 import { hashPassword } from "#identity/password.ts";
 import { insertProject } from "#identity/projects.ts";
-import { type AnySql, oneRow, type Sql } from "#store/sql.ts";
+import type { AnySql, Sql } from "#store/sql.ts";
+import { queueMail } from "./account_mail.ts";
+import { insertMember, insertOrganization, insertUser } from "./account_rows.ts";
 
 /** Any constant will do: it names our lock in `pg_locks`. */
 const lockKey = 7_305_004;
@@ -75,8 +75,7 @@ async function insertAdministrator(
   { email, now }: FirstAdministrator,
   passwordHash: string | null,
 ): Promise<User> {
-  const { id } = await insertUser(sql, { email, passwordHash, verifiedAt: now, now });
-  await sql`update app_user set is_platform_admin = true where id = ${id}`;
+  const { id } = await insertUser(sql, { email, passwordHash, verifiedAt: now, isPlatformAdmin: true, now });
   return { id, is_platform_admin: true, email_verified_at: now, has_password: passwordHash !== null };
 }
 
@@ -89,10 +88,7 @@ async function ensureOrganization(sql: AnySql, userId: string, now: Date): Promi
   const [member] = await sql<{ organization_id: string; role: Role }[]>`
     select organization_id, role from organization_member where user_id = ${userId} order by created_at limit 1`;
   if (member) return { caller: { userId, organizationId: member.organization_id, role: member.role }, made: false };
-  const { id } = oneRow(
-    await sql<{ id: string }[]>`
-      insert into organization (name, created_at, updated_at) values ('Frontdesk', ${now}, ${now}) returning id`,
-  );
+  const { id } = await insertOrganization(sql, "Frontdesk", now);
   await insertMember(sql, id, userId, "owner", now);
   return { caller: { userId, organizationId: id, role: "owner" }, made: true };
 }

@@ -1,13 +1,13 @@
-/** The caller's own organization. */
+/** The caller's own organization, as the platform has it: what it keeps, and for how long. */
 
 import { type Static, Type } from "@sinclair/typebox";
 import { named } from "#contracts/named_schema.ts";
 import { dataOf } from "#http/paging.ts";
 import { type Route, route } from "#http/route.ts";
 import { Timestamp } from "#http/timestamp.ts";
+import type { ApiDeps } from "#identity/api_deps.ts";
+import { requireAdministrator } from "#identity/caller.ts";
 import { oneRow, type Sql } from "#store/sql.ts";
-import type { ApiDeps } from "./api_deps.ts";
-import { requireAdministrator } from "./caller.ts";
 
 const CallRetentionDays = Type.Integer({
   minimum: 1,
@@ -30,7 +30,7 @@ const Organization = named(
 
 const columns = (sql: Sql) => sql`id, name, call_retention_days, created_at, updated_at`;
 
-export function organizationRoutes({ sql, now, personalAccessToken }: ApiDeps): Route[] {
+export function organizationSettingsRoutes({ sql, now, personalAccessToken }: ApiDeps): Route[] {
   return [
     route({
       method: "GET",
