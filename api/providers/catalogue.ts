@@ -1,8 +1,10 @@
 /** All providers that are built: a new vendor is a folder beside this file and two words here. */
 import type { ModelStage } from "#contracts/voice_agent.ts";
 import { anthropic } from "./anthropic/provider.ts";
+import { cartesia } from "./cartesia/provider.ts";
 import { deepgram } from "./deepgram/provider.ts";
 import { echo } from "./echo/provider.ts";
+import { elevenlabs } from "./elevenlabs/provider.ts";
 import { flite } from "./flite/provider.ts";
 import { local } from "./local/provider.ts";
 import { openai } from "./openai/provider.ts";
@@ -11,7 +13,18 @@ import { rules } from "./rules/provider.ts";
 import { scripted } from "./scripted/provider.ts";
 
 /** In the order in which documents and error messages name them. */
-export const catalogue: readonly Provider[] = [rules, flite, echo, scripted, openai, anthropic, deepgram, local];
+export const catalogue: readonly Provider[] = [
+  rules,
+  flite,
+  echo,
+  scripted,
+  openai,
+  anthropic,
+  deepgram,
+  elevenlabs,
+  cartesia,
+  local,
+];
 
 /** What settings mean that name no provider. */
 export const defaultProviders = { stt: "scripted", llm: "rules", tts: "flite" } as const;

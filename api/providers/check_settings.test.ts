@@ -36,6 +36,7 @@ describe("model settings", () => {
     ["llm", { provider: "rules", connection_id: "x" }, ["llm.connection_id"]],
     ["llm", { provider: "openai", model: " " }, ["llm.connection_id", "llm.model"]],
     ["llm", { provider: "anthropic", connection_id: "x", temperature: 1 }, ["llm.model", "llm.temperature"]],
+    ["tts", { provider: "cartesia", connection_id: "x" }, ["tts.voice"]],
     ["stt", { provider: "local", base_url: "http://a.example" }, ["stt.base_url"]],
     ["tts", { base_url: "http://127.0.0.1" }, ["tts.base_url"]],
     ["tts", { voice: "kal" }, ["tts.voice"]],

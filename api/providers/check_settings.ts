@@ -31,6 +31,9 @@ export function checkModelSettings(stage: ModelStage, settings: CheckedSettings)
   if (provider[stage]?.needsModel && !settings.model?.trim()) {
     problems.push({ path: `${stage}.model`, message: `Expected the name of a model of ${provider.name}` });
   }
+  if (provider[stage]?.needsVoice && !settings.voice?.trim()) {
+    problems.push({ path: `${stage}.voice`, message: `Expected the id of a voice of ${provider.name}` });
+  }
   return [...problems, ...checkStage(stage, provider, settings, problems.length === 0)].slice(0, problemsMax);
 }
 

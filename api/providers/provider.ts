@@ -119,6 +119,8 @@ export interface StageDefinition<Options extends TObject, Stage> {
   voices?: readonly string[];
   /** There is no model of this vendor that settings could mean without naming one. */
   needsModel?: true;
+  /** The same of voices. */
+  needsVoice?: true;
   /** The vendor's API has no such setting. */
   takesNoTemperature?: true;
   load(): Promise<StageModule<Static<Options>, Stage>>;

@@ -10,12 +10,16 @@ const connections = "/v1/connections";
 describe("a test of a connection", () => {
   let open: ApiHarness;
   let closed: ApiHarness;
+  /** Its owner has asked for nothing yet. */
+  let fresh: ApiHarness;
   before(async () => {
+    fresh = await openApiHarness(silentLogger, { allowPrivateAddresses: true });
     open = await openApiHarness(silentLogger, { allowPrivateAddresses: true });
     closed = await openApiHarness();
   });
   after(async () => {
     await open.close();
+    await fresh.close();
     await closed.close();
   });
 
@@ -49,9 +53,9 @@ describe("a test of a connection", () => {
 
   it("answers that it could not be reached, that the address is private, or that nobody can be asked", async () => {
     const base_url = "http://127.0.0.1:9";
-    const unreached = await test(open, await connect(open, { provider: "openai", secret: "k", base_url }));
+    const unreached = await test(fresh, await connect(fresh, { provider: "openai", secret: "k", base_url }));
     assert.deepEqual([unreached.status, unreached.body.error.kind], [200, "network"]);
-    const bearer = await test(open, await connect(open, { provider: "bearer", secret: "k" }));
+    const bearer = await test(fresh, await connect(fresh, { provider: "bearer", secret: "k" }));
     assert.equal(bearer.body.ok, false);
     const id = await connect(closed, { provider: "openai", secret: "k" });
     await closed.sql`update connection set base_url = ${base_url} where id = ${id}`;

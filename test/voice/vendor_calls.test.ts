@@ -88,6 +88,32 @@ describe("a call whose agent uses a vendor", () => {
     });
   }
 
+  for (const provider of ["elevenlabs", "cartesia"]) {
+    it(`is spoken by ${provider}, answer by answer`, async () => {
+      const { startTwin: start } = await import(`#providers/${provider}/twin.ts`);
+      const voice: VendorTwin = await start();
+      assert.ok(voice.access);
+      const tts = { provider, voice: "a-voice", connection_id: await house.connect(provider, voice.access) };
+      const llm = { provider: "scripted", options: { replies: ["One room.", "Two rooms."] } };
+      const caller = await house.dial(await house.agent({ llm, tts }));
+      for (const turns of [1, 2]) {
+        caller.send({ type: "user_message", text: "How many?", urgency: "immediate" });
+        await caller.until(
+          () => caller.messages.filter(({ type }) => type === "agent_speech_started").length === turns,
+        );
+        const heard = caller.audio.length;
+        await caller.until(() => caller.audio.slice(heard).some((frame) => frame.some((byte) => byte !== 0)));
+      }
+      assert.deepEqual(
+        caller.messages.filter(({ type }) => type === "error"),
+        [],
+      );
+      caller.send({ type: "hang_up" });
+      await caller.whenClosed();
+      await voice.close();
+    });
+  }
+
   it("shows the key to nobody", async () => {
     twin.play("llm", "rate_limited");
     const connectionId = await house.connect("openai", access);

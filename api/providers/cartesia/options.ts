@@ -1,0 +1,8 @@
+/** Options of `cartesia`. */
+import { type Static, Type } from "@sinclair/typebox";
+import { options } from "../option_schemas.ts";
+
+export const CartesiaOptions = options({
+  sample_rate: Type.Integer({ minimum: 8000, maximum: 48_000, default: 24_000 }),
+});
+export type CartesiaOptions = Static<typeof CartesiaOptions>;

@@ -1,0 +1,111 @@
+/**
+ * A server that speaks Cartesia's speech socket: each context is a tone as long as its text, in two pieces.
+ * Wire: https://docs.cartesia.ai/api-reference/tts/websocket
+ */
+import { once } from "node:events";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type WebSocket, WebSocketServer } from "ws";
+import type { TwinBehaviour, VendorTwin } from "#contracts/vendor_twin.ts";
+
+interface Generation {
+  context_id: string;
+  cancel?: true;
+  model_id: string;
+  transcript: string;
+  voice: { id: string } | string;
+  output_format: { container: string; encoding: string; sample_rate: number };
+  continue?: boolean;
+}
+
+const secret = "sk_car_twin";
+const version = "2026-08-14";
+const msPerCharacter = 50;
+const refusals: { [B in TwinBehaviour]?: readonly [status: number, title: string] } = {
+  fails: [503, "Service unavailable"],
+  rate_limited: [429, "Concurrency limit exceeded"],
+};
+
+export async function startTwin(): Promise<VendorTwin> {
+  let behaviour: TwinBehaviour = "answers";
+  const isKnown = ({ headers }: IncomingMessage) =>
+    headers.authorization === `Bearer ${secret}` && headers["cartesia-version"] === version;
+  const server = createServer((request, response) => {
+    response.writeHead(isKnown(request) ? 200 : 401, { "content-type": "application/json" });
+    response.end('{"data":[],"has_more":false}');
+  });
+  const sockets = new WebSocketServer({ noServer: true });
+  server.on("upgrade", (request, socket, head) => {
+    const isThere = request.url?.split("?")[0] === "/tts/websocket";
+    if (!isKnown(request) || !isThere) {
+      socket.end(`HTTP/1.1 ${isThere ? 401 : 404} No\r\ncontent-length: ${secret.length}\r\n\r\n${secret}`);
+      return;
+    }
+    sockets.handleUpgrade(request, socket, head, (opened) => serve(opened, () => behaviour));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    access: { secret, baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
+    play(stage, next) {
+      if (stage !== "tts" || next === "calls_tool") return undefined;
+      behaviour = next;
+      return { voice: "a-voice" };
+    },
+    async close() {
+      for (const client of sockets.clients) client.terminate();
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+function serve(socket: WebSocket, behaviour: () => TwinBehaviour): void {
+  const cancelled = new Set<string>();
+  socket.on("message", (data: Buffer) => {
+    const request = JSON.parse(data.toString()) as Generation;
+    if (request.cancel) cancelled.add(request.context_id);
+    else answer(socket, request, behaviour(), cancelled);
+  });
+}
+
+function answer(socket: WebSocket, request: Generation, behaviour: TwinBehaviour, cancelled: Set<string>): void {
+  const { context_id, transcript, output_format: format } = request;
+  const send = (message: object) =>
+    socket.send(JSON.stringify({ context_id, done: false, status_code: 206, ...message }));
+  if (behaviour === "silent") return;
+  if (behaviour === "garbage") {
+    socket.send("<html>");
+    return;
+  }
+  const isFit = request.model_id && request.voice && format.container === "raw" && format.encoding === "pcm_s16le";
+  const refusal = refusals[behaviour] ?? (isFit ? undefined : ([400, "Invalid request"] as const));
+  if (refusal) {
+    const [status_code, title] = refusal;
+    send({ type: "error", done: true, status_code, title, message: `${title} for this context` });
+    return;
+  }
+  const sound = toneOf(transcript.length * msPerCharacter, format.sample_rate);
+  const half = Math.floor(sound.length / 4) * 2;
+  const chunk = (part: Buffer) => send({ type: "chunk", data: part.toString("base64"), step_time: 1 });
+  chunk(sound.subarray(0, half));
+  if (behaviour === "drops") {
+    // What was written has to leave before the connection breaks.
+    setImmediate(() => socket.terminate());
+    return;
+  }
+  setImmediate(() => {
+    if (cancelled.has(context_id)) return;
+    chunk(sound.subarray(half));
+    send({ type: "done", done: true, status_code: 200 });
+  });
+}
+
+function toneOf(durationMs: number, rateHz: number): Buffer {
+  const sound = Buffer.alloc(Math.round((durationMs * rateHz) / 1000) * 2);
+  for (let at = 0; at < sound.length; at += 2) {
+    sound.writeInt16LE(Math.round(4000 * Math.sin((Math.PI * 440 * at) / rateHz)), at);
+  }
+  return sound;
+}
