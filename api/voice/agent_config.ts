@@ -4,6 +4,7 @@
  */
 import type { ErrorDetails } from "#contracts/errors.ts";
 import {
+  builtinToolNames,
   type CallConfig,
   completeConfig,
   modelStages,
@@ -31,12 +32,45 @@ function ruleProblems(config: VoiceAgentConfig, under: string): ErrorDetails | u
   if (idleTimeoutS !== undefined && idleTimeoutS > 0 && idleTimeoutS < 5) {
     problems.set(`${under}.advanced.idle_timeout_s`, "Expected 0 (off) or 5 to 3600");
   }
+  for (const [path, message] of toolProblems(config)) problems.set(`${under}.${path}`, message);
   for (const stage of modelStages) {
     const settings = config[stage];
     if (!settings) continue;
     for (const { path, message } of checkModelSettings(stage, settings)) problems.set(`${under}.${path}`, message);
   }
   return problems.size > 0 ? Object.fromEntries(problems) : undefined;
+}
+
+/** Names that a call gives to tools of its own. */
+const takenNames: readonly string[] = ["end_call", "transfer_call", "list_tasks", "cancel_task", ...builtinToolNames];
+/** RFC 9110, section 5.6.2. */
+const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
+
+/** A tool is told from the others by its name, a header by its key. */
+function* toolProblems(config: VoiceAgentConfig): Generator<[path: string, message: string]> {
+  const names = new Set(takenNames);
+  for (const field of ["tools", "client_tools"] as const) {
+    for (const [at, { name }] of (config[field] ?? []).entries()) {
+      if (names.has(name)) yield [`${field}.${at}.name`, `Expected a name that no other tool has, got ${name}`];
+      names.add(name);
+    }
+  }
+  const servers = new Set<string>();
+  for (const [at, { name }] of (config.mcp_servers ?? []).entries()) {
+    if (servers.has(name)) yield [`mcp_servers.${at}.name`, `Expected a name that no other server has, got ${name}`];
+    servers.add(name);
+  }
+  for (const field of ["tools", "mcp_servers"] as const) {
+    for (const [at, { headers = [] }] of (config[field] ?? []).entries()) {
+      const keys = new Set<string>();
+      for (const [n, { key }] of headers.entries()) {
+        const path = `${field}.${at}.headers.${n}.key`;
+        if (!headerName.test(key)) yield [path, "Expected the name of an HTTP header"];
+        else if (keys.has(key.toLowerCase())) yield [path, `Expected each header once, got ${key} again`];
+        keys.add(key.toLowerCase());
+      }
+    }
+  }
 }
 
 /** What only the agent itself may set: whoever starts a call must not point it at other machines. */
@@ -115,5 +149,14 @@ export function callConfigFor(config: VoiceAgentConfig, overrides: VoiceAgentCon
     ...complete,
     instructions: fillVariables(complete.instructions, variables),
     welcome_message: fillVariables(complete.welcome_message, variables),
+    tools: complete.tools.map((tool) => withVariables(tool, variables)),
+    mcp_servers: complete.mcp_servers.map((server) => withVariables(server, variables)),
   };
+}
+
+/** `{{name}}` in the values of headers, filled in. */
+function withVariables<T extends { headers?: { key: string; value: string }[] }>(entry: T, variables: Variables): T {
+  if (!entry.headers) return entry;
+  const filled = entry.headers.map(({ key, value }) => ({ key, value: fillVariables(value, variables) }));
+  return { ...entry, headers: filled };
 }

@@ -36,17 +36,22 @@ export async function requireConfig(
   return config;
 }
 
-/** What can be told of the stages' own addresses without asking a resolver; each is checked again when it is dialled. */
+/** What can be told of the addresses that a configuration has without asking a resolver; each is checked again when it is dialled. */
 function addressProblems(config: VoiceAgentConfig, under: string, allowPrivateAddresses: boolean): ErrorDetails {
-  const problems = modelStages.flatMap((stage) => {
-    const url = config[stage]?.base_url;
+  const given: [path: string, url: string | undefined][] = [
+    ...modelStages.map((stage): [string, string | undefined] => [`${stage}.base_url`, config[stage]?.base_url]),
+    ...(config.mcp_servers ?? []).map(({ url }, at): [string, string] => [`mcp_servers.${at}.url`, url]),
+    // What stands in braces is the model's to say, and is no part of the host.
+    ...(config.tools ?? []).map(({ url }, at): [string, string] => [`tools.${at}.url`, url.replace(/\{[^}]*\}/g, "x")]),
+  ];
+  const problems = given.flatMap(([path, url]) => {
     if (url === undefined) return [];
     try {
       parsePublicUrl(url, { protocols: ["https:", "http:"], allowPrivateAddresses });
       return [];
     } catch (error) {
       if (!(error instanceof AddressRefusedError)) throw error;
-      return [[`${under}.${stage}.base_url`, error.message]];
+      return [[`${under}.${path}`, error.message]];
     }
   });
   return Object.fromEntries(problems);
@@ -58,21 +63,29 @@ async function connectionProblems(
   config: VoiceAgentConfig,
   under: string,
 ): Promise<ErrorDetails> {
-  const named = modelStages.flatMap((stage) => {
+  const ofStages = modelStages.flatMap((stage) => {
     const id = config[stage]?.connection_id;
     const kind = providerOf(stage, config[stage] ?? {})?.secrets?.connection;
-    return id === undefined || kind === undefined ? [] : [{ stage, id, kind }];
+    return id === undefined || kind === undefined ? [] : [{ place: stage, id, kind }];
   });
+  // Any secret may be a server's bearer token.
+  const ofServers = (config.mcp_servers ?? []).flatMap(({ connection_id: id }, at) =>
+    id === undefined ? [] : [{ place: `mcp_servers.${at}`, id, kind: undefined }],
+  );
+  const named = [...ofStages, ...ofServers];
   if (named.length === 0) return {};
   const rows = await sql<{ id: string; provider: string }[]>`
     select id, provider from connection
     where project_id = ${projectId} and id = any (${named.map(({ id }) => id)}::uuid[])`;
   const kindOf = new Map(rows.map(({ id, provider }) => [id, provider]));
-  const wrong = named.filter(({ id, kind }) => kindOf.get(id.toLowerCase()) !== kind);
+  const wrong = named.filter(({ id, kind }) => {
+    const found = kindOf.get(id.toLowerCase());
+    return found === undefined || (kind !== undefined && found !== kind);
+  });
   return Object.fromEntries(
-    wrong.map(({ stage, kind }) => [
-      `${under}.${stage}.connection_id`,
-      `Expected a connection of the agent's project with provider ${kind}`,
+    wrong.map(({ place, kind }) => [
+      `${under}.${place}.connection_id`,
+      `Expected a connection of the agent's project${kind === undefined ? "" : ` with provider ${kind}`}`,
     ]),
   );
 }
@@ -83,7 +96,8 @@ export async function openCredentials(
   projectId: string,
   config: CallConfig,
 ): Promise<Credentials> {
-  const ids = modelStages.flatMap((stage) => config[stage]?.connection_id ?? []);
+  const ofStages = modelStages.flatMap((stage) => config[stage]?.connection_id ?? []);
+  const ids = [...ofStages, ...config.mcp_servers.flatMap(({ connection_id }) => connection_id ?? [])];
   if (ids.length === 0) return {};
   const opened = await openConnections(deps, projectId, ids);
   return Object.fromEntries([...opened].map(([id, connection]) => [id, credentialOf(connection)]));

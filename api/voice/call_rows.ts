@@ -11,6 +11,7 @@ import { voiceLimits, voiceProtocol } from "#contracts/voice_protocol.ts";
 import { type Caller, requireProjectAccess } from "#identity/caller.ts";
 import { type AnySql, json } from "#store/sql.ts";
 import { overrideProblems, type Variables } from "./agent_config.ts";
+import type { SealedConfig } from "./header_secrets.ts";
 
 const metadataBytesMax = 16 * 1024;
 
@@ -84,7 +85,7 @@ export interface NewCall {
   callId: string;
   caller: Caller;
   /** Whose configuration at connect the call runs on, or the configuration itself. */
-  runsOn: { agentId: string } | { config: VoiceAgentConfig };
+  runsOn: { agentId: string } | SealedConfig;
   projectId: string;
   /** How the caller gets in: the URL's secret, hashed, or the room. */
   entrance: { sha256: string } | { roomName: string };
@@ -103,12 +104,12 @@ export async function insertCall(sql: AnySql, call: NewCall): Promise<void> {
     "roomName" in entrance ? ["room", "", entrance.roomName] : ["websocket", entrance.sha256, null];
   const inserted = await sql`
     insert into call
-      (id, organization_id, project_id, agent_id, inline_config, state, transport, room_name, secret_sha256, protocol,
+      (id, organization_id, project_id, agent_id, inline_config, header_secrets, state, transport, room_name, secret_sha256, protocol,
        input_format, output_format, client_buffer_ms, variables, metadata, config_overrides, initial_messages,
        created_at, created_by, expires_at)
     select
       ${call.callId}, ${caller.organizationId}, ${call.projectId}, ${"agentId" in runsOn ? runsOn.agentId : null},
-      ${"config" in runsOn ? json(sql, runsOn.config) : null}, 'reserved', ${transport}, ${roomName}, ${sha256},
+      ${"config" in runsOn ? json(sql, runsOn.config) : null}, ${"config" in runsOn ? runsOn.secrets : null}, 'reserved', ${transport}, ${roomName}, ${sha256},
       ${voiceProtocol}, ${json(sql, call.formats.input)}, ${json(sql, call.formats.output)}, ${call.clientBufferMs},
       ${json(sql, variables)}, ${json(sql, additions.metadata ?? {})}, ${json(sql, additions.config_overrides ?? {})},
       ${json(sql, additions.initial_messages ?? [])}, ${call.createdAt}, ${caller.userId}, ${call.expiresAt}

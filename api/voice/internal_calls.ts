@@ -27,6 +27,7 @@ import { type AnySql, json, type Sql } from "#store/sql.ts";
 import { callConfigFor, type Variables } from "./agent_config.ts";
 import { openCredentials } from "./agent_connections.ts";
 import { writeProgress } from "./call_progress.ts";
+import { openHeaders } from "./header_secrets.ts";
 
 /** A report of a thousand calls is larger than a customer's request may be. */
 const bodyOptions = { bytesMax: 64 * 1024 * 1024, repairText: true };
@@ -87,7 +88,10 @@ export function internalCallRoutes({ sql, now, logger, encryption, internal }: I
       reply: { status: 200, body: named("OpenedCall", OpenedCall) },
       handle: async ({ params, body }) => {
         const call = await openCall(sql, params.call_id, body.gateway_id, now());
-        const config = callConfigFor(call.config, call.config_overrides, call.variables);
+        // What is sealed is sealed under the agent, or under the call where it has a configuration of its own.
+        const sealedUnder = call.agent_id ?? params.call_id;
+        const opened = openHeaders(encryption, sealedUnder, call.config, call.header_secrets);
+        const config = callConfigFor(opened, call.config_overrides, call.variables);
         return {
           call_id: params.call_id,
           ...(call.agent_id !== null && { agent_id: call.agent_id }),
@@ -152,6 +156,7 @@ interface OpenedRow {
   organization_id: string;
   project_id: string;
   config: VoiceAgentConfig;
+  header_secrets: Buffer | null;
   config_overrides: VoiceAgentConfig;
   variables: Variables;
   input_format: AudioFormat;
@@ -166,13 +171,14 @@ async function openCall(sql: AnySql, callId: string, gatewayId: string, now: Dat
     update call
     set state = 'in_progress', gateway_id = ${gatewayId}, started_at = ${now}, heartbeat_at = ${now}
     from (
-      select ${callId}::uuid as call_id, agent.id, agent.config, agent.deleted_at
+      select ${callId}::uuid as call_id, agent.id, agent.config, agent.header_secrets, agent.deleted_at
       from call left join voice_agent agent on agent.id = call.agent_id where call.id = ${callId}
     ) as agent
     where call.id = agent.call_id and call.state = 'reserved' and call.expires_at > ${now}
       and agent.deleted_at is null
     returning call.agent_id, call.organization_id, call.project_id,
-              coalesce(call.inline_config, agent.config) as config, call.config_overrides, call.variables,
+              coalesce(call.inline_config, agent.config) as config,
+              coalesce(call.header_secrets, agent.header_secrets) as header_secrets, call.config_overrides, call.variables,
               call.input_format, call.output_format, call.client_buffer_ms, call.initial_messages`;
   if (call) return call;
   const [refused] = await sql<{ state: string; is_archived: boolean }[]>`

@@ -13,10 +13,12 @@ import type { ApiDeps } from "#identity/api_deps.ts";
 import { type Caller, visibleProjects } from "#identity/caller.ts";
 import { requireProjectFor } from "#identity/projects.ts";
 import type { LiveKit } from "#outbound/livekit.ts";
+import type { Encryption } from "#store/encryption.ts";
 import type { AnySql } from "#store/sql.ts";
 import { agentConfigSchema } from "./agent_config.ts";
 import { requireConfig } from "./agent_connections.ts";
 import { additionProblems, type CallAdditions, callAdditions, findCallableAgent, insertCall } from "./call_rows.ts";
+import { sealHeaders } from "./header_secrets.ts";
 import { type SeatRequests, seatsMsMax } from "./seat_requests.ts";
 
 const agentName = Type.String({
@@ -70,6 +72,7 @@ export interface RoomSessionDeps extends ApiDeps {
   /** Undefined where LiveKit is not configured. */
   liveKit: LiveKit | undefined;
   allowPrivateAddresses: boolean;
+  encryption: Encryption;
   seats: SeatRequests;
 }
 
@@ -192,7 +195,7 @@ function dispatchMetadata(callId: string, { agentId, additions }: Wanted): strin
 
 /** The call's row first, so that a caller who is quick finds it; without a seat it is taken back. */
 async function seat(
-  { sql, now, seats }: RoomSessionDeps,
+  { sql, now, seats, encryption }: RoomSessionDeps,
   liveKit: LiveKit,
   caller: Caller,
   wanted: Wanted,
@@ -203,7 +206,7 @@ async function seat(
   await insertCall(sql, {
     callId,
     caller,
-    runsOn: wanted.agentId === undefined ? { config: wanted.config } : { agentId: wanted.agentId },
+    runsOn: wanted.agentId === undefined ? sealHeaders(encryption, callId, wanted.config) : { agentId: wanted.agentId },
     projectId: wanted.projectId,
     entrance: { roomName },
     formats: roomAudio,

@@ -15,9 +15,11 @@ import type { ApiDeps } from "#identity/api_deps.ts";
 import { type Caller, inReach, requireProjectAccess } from "#identity/caller.ts";
 import { listRoute } from "#identity/list_route.ts";
 import { requireProjectFor } from "#identity/projects.ts";
+import type { Encryption } from "#store/encryption.ts";
 import { type AnySql, json } from "#store/sql.ts";
 import { agentConfigSchema } from "./agent_config.ts";
 import { requireConfig } from "./agent_connections.ts";
+import { sealHeaders } from "./header_secrets.ts";
 
 const VoiceAgent = named(
   "VoiceAgent",
@@ -112,9 +114,11 @@ const sortColumns = ["name", "status", "created_at", "updated_at"] as const;
 
 export interface VoiceAgentDeps extends ApiDeps {
   allowPrivateAddresses: boolean;
+  encryption: Encryption;
 }
 
-export function voiceAgentRoutes({ sql, now, personalAccessToken, allowPrivateAddresses }: VoiceAgentDeps): Route[] {
+export function voiceAgentRoutes(deps: VoiceAgentDeps): Route[] {
+  const { sql, now, personalAccessToken, allowPrivateAddresses, encryption } = deps;
   const checks = { sql, allowPrivateAddresses };
   const path = "/v1/agents/voice/agents";
   const pathOfOne = "/v1/agents/voice/agents/{agent_id}";
@@ -131,7 +135,10 @@ export function voiceAgentRoutes({ sql, now, personalAccessToken, allowPrivateAd
       handle: async ({ principal, body }) => {
         await requireProjectFor(sql, principal, body.project_id);
         await requireConfig(checks, body.project_id, body.config);
-        return { data: await insertVoiceAgent(sql, principal, body as NewAgent, now()) };
+        const id = crypto.randomUUID();
+        const agent = body as NewAgent;
+        const sealed = sealHeaders(encryption, id, agent.config);
+        return { data: await insertVoiceAgent(sql, principal, { ...agent, ...sealed, id }, now()) };
       },
     }),
     listRoute(sql, {
@@ -175,7 +182,7 @@ export function voiceAgentRoutes({ sql, now, personalAccessToken, allowPrivateAd
       handle: async ({ principal, params, body }) => {
         const { project_id } = await findVoiceAgent(sql, principal, params.agent_id);
         if (body.config !== undefined) await requireConfig(checks, project_id, body.config);
-        const agent = await updateVoiceAgent(sql, principal, params.agent_id, body as Partial<NewAgent>, now());
+        const agent = await updateVoiceAgent(deps, principal, params.agent_id, body as Partial<NewAgent>);
         if (!agent) throw new ApiError("conflict", { details: { status: "Expected an agent that is not archived" } });
         return { data: agent };
       },
@@ -216,8 +223,12 @@ export interface NewAgent {
   name: string;
   description?: string;
   project_id: string;
+  /** Without the values of its headers, which are in `secrets`. */
   config: VoiceAgentConfig;
+  secrets?: Buffer | null;
   allowed_origins?: string[];
+  /** What `secrets` are sealed under; a new one unless given. */
+  id?: string;
 }
 
 /**
@@ -225,13 +236,13 @@ export interface NewAgent {
  * deleted at the same moment. @throws ApiError not_found when that was faster
  */
 export async function insertVoiceAgent(sql: AnySql, caller: Caller, agent: NewAgent, now: Date): Promise<VoiceAgent> {
-  const id = crypto.randomUUID();
+  const id = agent.id ?? crypto.randomUUID();
   const [row] = await sql<VoiceAgent[]>`
     insert into voice_agent
-      (id, organization_id, project_id, name, description, config, allowed_origins, agent_name,
+      (id, organization_id, project_id, name, description, config, header_secrets, allowed_origins, agent_name,
        created_at, created_by, updated_at, updated_by)
     select ${id}, organization_id, id, ${agent.name}, ${agent.description ?? ""}, ${json(sql, agent.config)},
-           ${lowerCased(agent.allowed_origins ?? [])}::text[], ${`va_${id}`},
+           ${agent.secrets ?? null}, ${lowerCased(agent.allowed_origins ?? [])}::text[], ${`va_${id}`},
            ${now}, ${caller.userId}, ${now}, ${caller.userId}
     from project
     where id = ${agent.project_id} and organization_id = ${caller.organizationId} and deleted_at is null
@@ -251,24 +262,32 @@ async function findVoiceAgent(sql: AnySql, caller: Caller, agentId: string): Pro
   return agent;
 }
 
-/** Undefined when the agent is archived. */
+/** Undefined when the agent is archived. A masked value of a header stands for what is stored. */
 async function updateVoiceAgent(
-  sql: AnySql,
+  { sql, encryption, now }: VoiceAgentDeps,
   caller: Caller,
   agentId: string,
   change: Partial<NewAgent>,
-  now: Date,
 ): Promise<VoiceAgent | undefined> {
-  const newConfig = change.config === undefined ? sql`config` : json(sql, change.config);
-  const origins = change.allowed_origins;
-  const newOrigins = origins === undefined ? sql`allowed_origins` : sql`${lowerCased(origins)}::text[]`;
-  const [agent] = await sql<VoiceAgent[]>`
-    update voice_agent
-    set name = coalesce(${change.name ?? null}, name),
-        description = coalesce(${change.description ?? null}, description),
-        config = ${newConfig}, allowed_origins = ${newOrigins},
-        updated_at = ${now}, updated_by = ${caller.userId}
-    where id = ${agentId} and organization_id = ${caller.organizationId} and deleted_at is null
-    returning ${columns(sql)}`;
-  return agent;
+  return sql.begin(async (transaction) => {
+    const [stored] = await transaction<{ config: VoiceAgentConfig; header_secrets: Buffer | null }[]>`
+      select config, header_secrets from voice_agent
+      where id = ${agentId} and organization_id = ${caller.organizationId} and deleted_at is null
+      for update`;
+    if (!stored) return undefined;
+    const { config, secrets } = change.config
+      ? sealHeaders(encryption, agentId, change.config, stored.header_secrets)
+      : { config: stored.config, secrets: stored.header_secrets };
+    const origins = change.allowed_origins;
+    const newOrigins = origins === undefined ? sql`allowed_origins` : sql`${lowerCased(origins)}::text[]`;
+    const [agent] = await transaction<VoiceAgent[]>`
+      update voice_agent
+      set name = coalesce(${change.name ?? null}, name),
+          description = coalesce(${change.description ?? null}, description),
+          config = ${json(transaction, config)}, header_secrets = ${secrets}, allowed_origins = ${newOrigins},
+          updated_at = ${now()}, updated_by = ${caller.userId}
+      where id = ${agentId}
+      returning ${columns(transaction)}`;
+    return agent;
+  });
 }
