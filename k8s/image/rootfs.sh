@@ -4,7 +4,7 @@
 #
 #     sudo k8s/image/rootfs.sh OUT       needs mmdebstrap, npm and git; about two minutes
 #
-# OUT/rootfs is the tree, OUT/rootfs.tar the same as a file for `ADD` or `buildah`.
+# OUT/rootfs is the tree, OUT/rootfs.tar the same as a file for `ADD` or `buildah`, OUT/commit what it was made of.
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 out=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -15,7 +15,7 @@ case "$(dpkg --print-architecture)" in
   *) echo "there is no Node build for $(dpkg --print-architecture)" >&2; exit 1 ;;
 esac
 root="$out/rootfs"
-rm -rf "$root" "$out/rootfs.tar"
+rm -rf "$root" "$out/rootfs.tar" "$out/commit"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -46,4 +46,5 @@ git -C "$repository" archive HEAD package.json package-lock.json api gateway med
 "$root/usr/local/bin/node" "$repository/k8s/image/sbom.mjs" "$work/npm.json" "$work/debian" "$node" >"$root/app/sbom.cdx.json"
 chown -R 0:0 "$root/app"
 tar -C "$root" -cf "$out/rootfs.tar" .
+git -C "$repository" rev-parse HEAD >"$out/commit"
 echo "$(du -sm "$root" | cut -f1) MB in $root"

@@ -34,7 +34,10 @@ uid=$1; shift; exec unshare --root="$root" --wd=/app --setuid="$uid" --setgid="$
 const objects = render("production");
 const folder = resolve(process.argv[2] ?? join(tmpdir(), "frontdesk-image"));
 const root = join(folder, "rootfs");
-if (!existsSync(join(root, "app", "sbom.cdx.json"))) {
+const { stdout: head } = spawnSync("git", ["rev-parse", "HEAD"], { cwd: k8sFolder, encoding: "utf8" });
+const commitFile = join(folder, "commit");
+// What is committed, not what is edited: the image is made of the former.
+if (!existsSync(commitFile) || readFileSync(commitFile, "utf8") !== head) {
   const { status } = spawnSync(join(k8sFolder, "image", "rootfs.sh"), [folder], { stdio: "inherit" });
   assert.equal(status, 0, "the image was not built");
 }
@@ -112,6 +115,7 @@ async function startInside(): Promise<void> {
   const balancer = await balance([apiPort, otherPort]);
   closers.push(() => balancer.close());
   const address = { API_URL: `http://127.0.0.1:${balancer.port}`, GATEWAY_PORT: String(gatewayPort) };
+  const gatewayBeganMs = performance.now();
   const gateway = start("gateway", { ...loopback, ...address, DRAIN_TIMEOUT_S: "5", MEDIA_THREADS: "1" });
   closers.push(() => gateway.stop("SIGKILL"));
   const roles = [
@@ -125,8 +129,9 @@ async function startInside(): Promise<void> {
       await until200(`http://127.0.0.1:${port}${container[probe].httpGet.path}`, () => process.said());
     }
     const cpuS = cpuSecondsOf(process);
-    const ms = Math.round(performance.now() - beganMs);
-    say(`${name} is alive and ready ${ms} ms after the migration, with ${cpuS} s of CPU`);
+    const [sinceMs, what] = name === "gateway" ? [gatewayBeganMs, "its start"] : [beganMs, "the migration"];
+    const ms = Math.round(performance.now() - sinceMs);
+    say(`${name} is alive and ready ${ms} ms after ${what}, with ${cpuS} s of CPU`);
     assert.ok(cpuS > 0 && cpuS <= startCpuSMax, `${name} took ${cpuS} s of CPU to start`);
   }
   assert.match(gateway.said(), /"transport":"uws"/, "the native sockets did not load");
