@@ -87,6 +87,19 @@ export function readStandaloneConfig(given: Environment = process.env): Readonly
   return Object.freeze(configFrom(values as StandaloneEnvironment, given));
 }
 
+/** Of `npm run drill:restore`. @throws ConfigError without a DATABASE_URL */
+export function readDrillConfig(environment: Environment = process.env): {
+  databaseUrl: string;
+  encryptionKey: string | undefined;
+  searchPath: string | undefined;
+} {
+  const { DATABASE_URL: databaseUrl, ENCRYPTION_KEY: encryptionKey, PATH: searchPath } = environment;
+  if (!/^postgres(ql)?:\/\//.test(databaseUrl ?? "")) {
+    throw new ConfigError(["DATABASE_URL: Expected postgres://…, the database whose backup is tried"]);
+  }
+  return { databaseUrl: databaseUrl ?? "", encryptionKey: encryptionKey || undefined, searchPath };
+}
+
 function configFrom(own: StandaloneEnvironment, environment: Environment): StandaloneConfig {
   const { bindAddress, port: gatewayPort } = loadGatewayConfig(environment);
   const wanted = (name: string, port: number): WantedPort => ({ port, isGiven: Boolean(environment[name]) });
