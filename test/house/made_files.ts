@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { codesPage } from "./codes_page.ts";
+import { licencesPage } from "./packages.ts";
 import { importPaths, lintOverrides, mapTable, type Room, readRooms, root } from "./rooms.ts";
 
 const mapStart = "<!-- The map is made from test/house/house.json by `npm run house -- --write`. -->";
@@ -14,6 +15,7 @@ export function madeFiles(rooms: readonly Room[] = readRooms()): Map<string, str
     ["package.json", withImportPaths(rooms)],
     ["README.md", withMap(rooms)],
     ["docs/CODES.md", codesPage()],
+    ["docs/LICENSES.md", licencesPage()],
   ]);
 }
 
