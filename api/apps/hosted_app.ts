@@ -111,6 +111,7 @@ export function hostedAppGuards({ sql, bus, now, appDomain, addressOf, runTokens
 
   const guardFor = (scheme: CredentialScheme, act: Act): AppGuard => ({
     scheme,
+    refuses: ["forbidden", "not_found", "too_many_requests"],
     check: (request) => enter(request, act),
   });
   return {

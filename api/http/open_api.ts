@@ -235,13 +235,11 @@ function linksFrom(spec: Spec, all: readonly Spec[]): Record<string, object> {
 }
 
 function errorsOf(spec: Spec, errors: ErrorContract): ErrorCode[] {
-  const codes = new Set<ErrorCode>(spec.errors);
+  const codes = new Set<ErrorCode>([...(spec.errors ?? []), ...(spec.guard.refuses ?? [])]);
   if (spec.guard.scheme !== "none") codes.add("unauthorized");
   if (spec.path.includes("{")) codes.add("not_found");
   if (spec.query || spec.body || spec.params) codes.add(errors.invalidRequest);
   if (spec.body) codes.add("payload_too_large").add("unsupported_media_type");
-  // A living API key, which no person is.
-  if (spec.guard.scheme === "access_token") codes.add("forbidden");
   codes.add("internal_error").add("unavailable");
   return [...codes];
 }

@@ -28,6 +28,8 @@ export type CredentialScheme =
 /** Decides who calls. `check` throws `ApiError` unauthorized when nobody does. */
 export interface Guard<Principal> {
   scheme: CredentialScheme;
+  /** With what else `check` may refuse: the documents of every route behind it say so. */
+  refuses?: readonly ErrorCode[];
   check(request: Request): Promise<Principal>;
 }
 

@@ -6,7 +6,7 @@
 import { hkdfSync } from "node:crypto";
 import { errors, jwtVerify, SignJWT } from "jose";
 import { type Bus, topics } from "#bus/bus.ts";
-import { ApiError } from "#contracts/errors.ts";
+import { ApiError, type ErrorCode } from "#contracts/errors.ts";
 import type { Guard } from "#http/route.ts";
 import type { Sql } from "#store/sql.ts";
 import type { Caller, Role } from "./caller.ts";
@@ -58,6 +58,9 @@ export const refusals = {
   notAccepted: "Credential not accepted: the access token is unknown, expired or revoked",
 };
 
+/** A living API key, which no person is; and an account without what the call is for. */
+const refuses: readonly ErrorCode[] = ["forbidden"];
+
 export async function openAccessTokens(deps: {
   sql: Sql;
   bus: Bus;
@@ -95,9 +98,10 @@ export async function openAccessTokens(deps: {
 
   return {
     accountOf,
-    account: { scheme: "access_token", check: accountBehind },
+    account: { scheme: "access_token", refuses, check: accountBehind },
     member: {
       scheme: "access_token",
+      refuses,
       check: async (request) => {
         const { userId, membership } = await accountBehind(request);
         if (!membership) throw new ApiError("forbidden", { detail: "This account belongs to no organization" });
@@ -106,6 +110,7 @@ export async function openAccessTokens(deps: {
     },
     platformAdministrator: {
       scheme: "access_token",
+      refuses,
       check: async (request) => {
         const account = await accountBehind(request);
         if (!account.isPlatformAdmin) throw new ApiError("forbidden", { detail: "For platform administrators only" });

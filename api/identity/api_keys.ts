@@ -173,6 +173,8 @@ export async function openApiKeys(deps: {
   return {
     billable: {
       scheme: "api_key_or_access_token",
+      // A person without an organization.
+      refuses: ["forbidden"],
       check: async (request) => {
         const key = request.headers.get("x-api-key");
         if (key === null) {

@@ -77,7 +77,7 @@ export interface IssuerDeps {
 export function issuerRoutes({ sql, now, accessTokens, guard }: IssuerDeps): Route[] {
   /** Programs with a key, which an administrator made, and administrators themselves. */
   const administrator: Guard<BillableCaller> = {
-    scheme: guard.scheme,
+    ...guard,
     check: async (request) => {
       const caller = await guard.check(request);
       if (caller.apiKeyId === null) requireAdministrator(await accessTokens.member.check(request));
