@@ -40,6 +40,7 @@ const administrator = "administrator";
 export const matrix: Readonly<Record<DocumentName, Readonly<Record<string, Access>>>> = {
   "/openapi.json": {
     "GET /v1/organizations/me": token,
+    "PATCH /v1/organizations/me": token,
     "POST /v1/projects": token,
     "GET /v1/projects": token,
     "GET /v1/projects/{project_id}": token,
