@@ -9,9 +9,9 @@ import { openVendorHouse, type VendorHouse } from "#test/kit/vendor_house.ts";
 
 const agents = "/v1/agents/voice/agents";
 
-/** `ms` of voice, and as much silence as ends a turn, at once: detection goes by the audio's own time. */
-function speakTo(caller: CallClient, ms: number): void {
-  const sound = new Int16Array(16 * (ms + 700));
+/** `ms` of voice and a silence that ends a turn, at once: detection goes by the audio's own time. */
+function speakTo(caller: CallClient, ms: number, silenceMs = 700): void {
+  const sound = new Int16Array(16 * (ms + silenceMs));
   for (let at = 0; at < 16 * ms; at += 1) sound[at] = voiceSample(at);
   for (let at = 0; at < sound.length; at += 320) caller.ws.send(Buffer.from(sound.slice(at, at + 320).buffer));
 }
@@ -111,6 +111,46 @@ describe("a call whose agent uses a vendor", () => {
       caller.send({ type: "hang_up" });
       await caller.whenClosed();
       await voice.close();
+    });
+  }
+
+  for (const [vendor, stage, model] of [
+    ["openai", "stt"],
+    ["openai", "llm"],
+    ["openai", "tts"],
+    ["anthropic", "llm"],
+    ["deepgram", "stt", "nova-3"],
+    ["deepgram", "stt", "flux-general-en"],
+    ["elevenlabs", "tts"],
+    ["cartesia", "tts"],
+  ] as const) {
+    it(`goes on and says so when ${[vendor, stage, model].filter(Boolean).join(" ")} fails, limits, sends garbage or breaks off`, async () => {
+      const { startTwin: start } = await import(`#providers/${vendor}/twin.ts`);
+      const failing: VendorTwin = await start();
+      assert.ok(failing.access);
+      const connection_id = await house.connect(vendor, failing.access);
+      const settings = { provider: vendor, connection_id, model: model ?? "twin-1", voice: "a-voice" };
+      const agentId = await house.agent({
+        stt: { provider: "scripted", options: { transcripts: ["Hello."] } },
+        llm: { provider: "scripted", options: { replies: ["Good evening."] } },
+        [stage]: settings,
+      });
+      for (const behaviour of ["fails", "rate_limited", "garbage", "drops"] as const) {
+        failing.play(stage, behaviour);
+        const caller = await house.dial(agentId);
+        // Our own detection waits longer where the vendor is to end the turn.
+        if (stage === "stt") speakTo(caller, 700, 3000);
+        else caller.send({ type: "user_message", text: "Hello." });
+        const { code, fatal, message } = await caller.message("error");
+        assert.deepEqual([code, fatal], [`${stage}_failed`, false], behaviour);
+        assert.ok(message.length > 0 && !message.includes(failing.access.secret));
+        const before = caller.messages.length;
+        caller.send({ type: "ping", timestamp: behaviour });
+        await caller.until(() => caller.messages.slice(before).some(({ type }) => type === "pong"));
+        caller.send({ type: "hang_up" });
+        assert.equal((await caller.message("call_ended")).reason, "client_hangup");
+      }
+      await failing.close();
     });
   }
 
