@@ -15,7 +15,7 @@ import { rememberedCall, type ToolCall, type ToolResult } from "../tools/tool.ts
 import { type Clause, ClauseQueue } from "./clause_queue.ts";
 import { EventStream } from "./event_stream.ts";
 import type { Fillers } from "./fillers.ts";
-import { llmTimeoutMs, pull, ttsTimeoutMs, underOwnSignal } from "./stage_limits.ts";
+import { pull, type StageLimits, underOwnSignal } from "./stage_limits.ts";
 
 /** Clauses that may fail to be spoken in a row before speech is taken to be away for this answer. */
 const failedClausesMax = 2;
@@ -79,6 +79,7 @@ export interface AnswerDeps {
   tts: TextToSpeech;
   tools: ToolDesk;
   fillers: Fillers;
+  limits: StageLimits;
   scheduler: Scheduler;
 }
 
@@ -174,25 +175,31 @@ export class Answer {
     gate: AnswerGate,
     signal: AbortSignal,
   ): Promise<{ said: string; calls: ToolCall[] }> {
-    const { llm, tools, scheduler } = this.#deps;
+    const { llm, tools, scheduler, limits } = this.#deps;
     const calls: ToolCall[] = [];
     let said = "";
     const splitter = createClauseSplitter();
     this.#note("llm_asked");
     const asked = { ...request, tools: tools.specs, toolChoice, history: [...history] };
-    for await (const chunk of pull(llm.reply(asked, signal), llmTimeoutMs, signal, scheduler)) {
-      await gate.mayGoOn();
-      if (this.isStopped) return { said, calls: [] };
-      if (chunk.kind === "tool_call") calls.push(chunk);
-      else if (chunk.kind === "usage") this.#put({ ...usageOf(chunk), type: "usage" });
-      else {
-        this.#note("llm_first");
-        said += chunk.text;
-        for (const text of chunk.kind === "text" ? splitter.push(chunk.text) : splitter.flush()) {
-          await this.#putClause({ text });
+    const stopFilling = this.#fillSilence(gate, []);
+    try {
+      for await (const chunk of pull(llm.reply(asked, signal), limits.llmMs, signal, scheduler)) {
+        stopFilling();
+        await gate.mayGoOn();
+        if (this.isStopped) return { said, calls: [] };
+        if (chunk.kind === "tool_call") calls.push(chunk);
+        else if (chunk.kind === "usage") this.#put({ ...usageOf(chunk), type: "usage" });
+        else {
+          this.#note("llm_first");
+          said += chunk.text;
+          for (const text of chunk.kind === "text" ? splitter.push(chunk.text) : splitter.flush()) {
+            await this.#putClause({ text });
+          }
+          if (chunk.kind === "audio") await this.#putClause({ text: chunk.text, audio: chunk.audio });
         }
-        if (chunk.kind === "audio") await this.#putClause({ text: chunk.text, audio: chunk.audio });
       }
+    } finally {
+      stopFilling();
     }
     await gate.mayGoOn();
     for (const text of this.isStopped ? [] : splitter.flush()) await this.#putClause({ text });
@@ -201,12 +208,11 @@ export class Answer {
 
   /** Runs the calls of one step side by side, and lets the caller know that something goes on. */
   async #runTools(calls: readonly ToolCall[], gate: AnswerGate, signal: AbortSignal): Promise<ToolResult[]> {
-    const { tools, scheduler, fillers } = this.#deps;
+    const { tools, scheduler } = this.#deps;
     const { timing } = this.plan;
     const startedMs = scheduler.nowMs();
     this.#put({ type: "tools", running: true });
-    const fillSilence = () => this.#putClause({ text: fillers.sayFor(calls), isFiller: true });
-    const stopFilling = fillers.whileQuiet(scheduler, () => gate.isQuiet(), fillSilence);
+    const stopFilling = this.#fillSilence(gate, calls);
     try {
       return await Promise.all(calls.map((call) => tools.run(call, signal)));
     } finally {
@@ -214,6 +220,16 @@ export class Answer {
       if (timing) timing.toolMs = (timing.toolMs ?? 0) + scheduler.nowMs() - startedMs;
       this.#put({ type: "tools", running: false });
     }
+  }
+
+  /** Says now and then that something goes on: `calls`, or without any the model's own thinking. @returns what ends it */
+  #fillSilence(gate: AnswerGate, calls: readonly ToolCall[]): () => void {
+    const { scheduler, fillers } = this.#deps;
+    return fillers.whileQuiet(scheduler, {
+      isQuiet: () => gate.isSpoken && gate.isQuiet(),
+      fill: () => this.#putClause({ text: fillers.sayFor(calls), isFiller: true }),
+      during: calls.length > 0 ? "tools" : "thinking",
+    });
   }
 
   async #putClause(clause: Clause): Promise<void> {
@@ -245,11 +261,11 @@ export class Answer {
   }
 
   async #speakClause({ text, audio }: Clause, first: boolean, gate: AnswerGate): Promise<void> {
-    const { tts, scheduler } = this.#deps;
+    const { tts, scheduler, limits } = this.#deps;
     const context = { turnIndex: this.plan.index, first, ...(audio && { audio }) };
     await underOwnSignal(this.#stop.signal, async (signal) => {
       this.#note("tts_asked");
-      for await (const pcm of pull(tts.speak(text, context, signal), ttsTimeoutMs, signal, scheduler)) {
+      for await (const pcm of pull(tts.speak(text, context, signal), limits.ttsMs, signal, scheduler)) {
         this.#note("tts_first");
         await gate.mayPush();
         this.#put({ type: "audio", pcm });

@@ -1,10 +1,20 @@
-/** What is said while tools run and nobody speaks: a caller who hears nothing for long believes that the line is dead. */
+/** What is said while the model thinks or tools run and nobody speaks: a caller who hears nothing for long believes that the line is dead. */
 import type { Scheduler } from "../threads/scheduler.ts";
 import { wordsFor } from "../words/words_for.ts";
 
 /** Quiet that is filled: the first, the second, and each one after. */
 const quietMs = [1200, 8000, 15_000] as const;
+/** The same while the model has said nothing yet. */
+const thinkingMs = [1500, 8000, 15_000] as const;
 const lookMs = 100;
+
+/** What is quiet, and how it is filled. */
+export interface Silence {
+  isQuiet(): boolean;
+  fill(): Promise<void>;
+  /** The model thinks, or tools run. */
+  during: "thinking" | "tools";
+}
 
 export class Fillers {
   readonly #usual: string;
@@ -16,20 +26,22 @@ export class Fillers {
     this.#ofTools = ofTools;
   }
 
+  /** For the time that these tools take; without any, for the model's own. */
   sayFor(calls: readonly { name: string }[]): string {
     const own = calls.map(({ name }) => this.#ofTools.get(name)).find((text) => text !== undefined);
     return `${own ?? this.#usual} `;
   }
 
   /** Calls `fill` each time that it has been quiet for long. @returns what ends it */
-  whileQuiet(scheduler: Scheduler, isQuiet: () => boolean, fill: () => Promise<void>): () => void {
+  whileQuiet(scheduler: Scheduler, { isQuiet, fill, during }: Silence): () => void {
+    const limitsMs = during === "tools" ? quietMs : thinkingMs;
     let quietSinceMs = scheduler.nowMs();
     let filled = 0;
     let stop = scheduler.after(lookMs, look);
     function look(): void {
       const nowMs = scheduler.nowMs();
       if (!isQuiet()) quietSinceMs = nowMs;
-      else if (nowMs - quietSinceMs >= (quietMs[Math.min(filled, quietMs.length - 1)] as number)) {
+      else if (nowMs - quietSinceMs >= (limitsMs[Math.min(filled, limitsMs.length - 1)] as number)) {
         filled += 1;
         quietSinceMs = nowMs;
         void fill();

@@ -1,10 +1,29 @@
 /** Time limits of the stages. A stage that hangs is left behind and never waited for. */
+import type { CallConfig, ModelSettings } from "#contracts/voice_agent.ts";
 import type { Scheduler } from "../threads/scheduler.ts";
 
-/** A stage that gives no sign for this long has failed. */
-export const sttTimeoutMs = 10_000;
-export const llmTimeoutMs = 15_000;
-export const ttsTimeoutMs = 10_000;
+/** How long each stage may give no sign before it has failed. */
+export interface StageLimits {
+  sttMs: number;
+  llmMs: number;
+  ttsMs: number;
+}
+
+/** Together they let a caller hear an answer or an apology within some seconds of the end of a turn. */
+const usualLimits: StageLimits = { sttMs: 5000, llmMs: 6000, ttsMs: 5000 };
+
+/** The limits of a call. A provider that is known to be slow has `first_byte_timeout_ms` among its options. */
+export function stageLimitsFor({ stt, llm, tts }: Pick<CallConfig, "stt" | "llm" | "tts">): StageLimits {
+  const limitOf = (settings: ModelSettings | undefined, usualMs: number) => {
+    const own = settings?.options.first_byte_timeout_ms;
+    return typeof own === "number" ? own : usualMs;
+  };
+  return {
+    sttMs: limitOf(stt, usualLimits.sttMs),
+    llmMs: limitOf(llm, usualLimits.llmMs),
+    ttsMs: limitOf(tts, usualLimits.ttsMs),
+  };
+}
 
 /** A stage gave no sign for too long. */
 export class StageTimeoutError extends Error {

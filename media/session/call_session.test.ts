@@ -5,6 +5,7 @@ import { audioFormatFor } from "#contracts/audio_format.ts";
 import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import type { LanguageModel, LlmRequest } from "#providers/language_model.ts";
 import { type HarnessOptions, SessionHarness } from "#test/kit/session_harness.ts";
+import type { SessionMessage } from "../media_host.ts";
 import { wordsFor } from "../words/words_for.ts";
 
 const echo: VoiceAgentConfig = { stt: { provider: "echo" }, llm: { provider: "echo" }, tts: { provider: "echo" } };
@@ -652,12 +653,14 @@ describe("session: when a provider fails", () => {
         await h.runUntil("error", 1, 20_000);
         const [error] = h.messages("error");
         assert.deepEqual([error?.code, error?.fatal], [`${stage}_failed`, false]);
-        await h.runUntil("agent_speech_done");
-        assert.equal(h.messages("agent_speech_started")[0]?.source, "apology");
+        // A model that hangs is covered by a filler first.
+        const spoken = stage === "llm" && fault === "hang_on" ? 2 : 1;
+        await h.runUntil("agent_speech_done", spoken);
+        assert.equal(h.messages("agent_speech_started").at(-1)?.source, "apology");
         assert.equal(h.messages("transcript").at(-1)?.text, wordsFor("en").apology);
         assert.equal(h.messages("state").at(-1)?.state, "listening");
         await oneTurn(h);
-        await h.runUntil("agent_speech_done", 2);
+        await h.runUntil("agent_speech_done", spoken + 1);
         assert.equal(h.messages("error").length, 1);
         assert.equal(h.end, undefined);
       });
@@ -681,6 +684,60 @@ describe("session: a model that is away", () => {
     );
     assert.deepEqual(h.end?.end.reason, "error");
     assert.deepEqual(h.end?.end.error_code, "provider_failed");
+  });
+});
+
+describe("session: a model that is slow", () => {
+  const atMs = (h: SessionHarness, is: (message: SessionMessage) => boolean) =>
+    h.sent.find((sent) => sent.kind === "message" && is(sent.message))?.atMs;
+
+  it("is covered by a filler, which is not in the model's memory", async () => {
+    const asked: LlmRequest[] = [];
+    const clock: { sleep?: (ms: number, signal: AbortSignal) => Promise<void> } = {};
+    const llm: LanguageModel = {
+      async *reply(request, signal) {
+        asked.push(request);
+        await clock.sleep?.(4000, signal);
+        yield { kind: "text", text: "At eight." };
+      },
+      close() {},
+    };
+    const h = await call(scripted(), { llm });
+    clock.sleep = (ms, signal) => h.clock.sleep(ms, signal);
+    await oneTurn(h);
+    await h.runUntil("agent_speech_done");
+    const stoppedMs = atMs(h, ({ type }) => type === "user_speech_stopped") ?? 0;
+    const firstMs = atMs(h, ({ type }) => type === "agent_speech_started") ?? 0;
+    assert.ok(firstMs - stoppedMs <= 2000, `${firstMs - stoppedMs} ms`);
+    assert.equal(h.messages("transcript").at(-1)?.text, `${wordsFor("en").filler} At eight.`);
+    await h.command({ type: "user_message", text: "Thank you" });
+    await h.run(100);
+    assert.deepEqual(
+      asked[1]?.history.map(({ text }) => text),
+      ["Hello", "At eight.", "Thank you"],
+    );
+  });
+
+  for (const stage of ["stt", "llm", "tts"] as const) {
+    it(`is apologized for within 8 s where it is too slow: ${stage}`, async () => {
+      const h = await call(scripted({ [stage]: { hang_on: [1] } }));
+      await h.speak(600);
+      await h.runUntil("error", 1, 10_000);
+      const stoppedMs = atMs(h, ({ type }) => type === "user_speech_stopped") ?? 0;
+      const isApology = (message: SessionMessage) =>
+        message.type === "transcript" && message.text?.startsWith(wordsFor("en").apology.slice(0, 9)) === true;
+      await h.run(4000);
+      const apologyMs = atMs(h, isApology) ?? Number.POSITIVE_INFINITY;
+      assert.ok(apologyMs - stoppedMs <= 8000, `${apologyMs - stoppedMs} ms`);
+    });
+  }
+
+  it("is not covered in a call of text", async () => {
+    const h = await call(scripted({ llm: { delay_ms: 4000 } }));
+    await h.command({ type: "start", capabilities: { text_only: true } });
+    await h.command({ type: "user_message", text: "Hello" });
+    await h.run(5000);
+    assert.equal(h.messages("transcript").at(-1)?.text, "How may I help you today?");
   });
 });
 

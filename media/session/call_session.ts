@@ -11,6 +11,7 @@ import type { LanguageModel, Pcm, SpeechToText, TextToSpeech } from "#providers/
 import type { CallStages, StageDeps, UnreachableStage } from "#providers/stages.ts";
 import { Answers } from "../answering/answers.ts";
 import { Fillers } from "../answering/fillers.ts";
+import { stageLimitsFor } from "../answering/stage_limits.ts";
 import { type CodecPair, openCodecPair } from "../audio/codec_pair.ts";
 import { CallerAudio } from "../hearing/caller_audio.ts";
 import type { VadEngine } from "../hearing/vad/create_vad.ts";
@@ -183,10 +184,12 @@ class Session implements MediaSession {
       },
       out,
     );
+    const limits = stageLimitsFor(config);
     this.#callerTurns = new CallerTurns(
       this.#stages.stt,
       this.#scheduler,
       {
+        sttLimitMs: limits.sttMs,
         callMs,
         nextItemId: () => this.#speech.nextItemId(),
         // What a vendor's socket brings comes at any time.
@@ -211,7 +214,7 @@ class Session implements MediaSession {
     };
     this.#tools.add([...configuredTools(config, toolsHost), ...(deps.tools ?? [])]);
     const fillers = new Fillers(config.tts.language, fillersOf(config));
-    const answerDeps = { llm, tts, tools: this.#tools, fillers, scheduler: deps.scheduler };
+    const answerDeps = { llm, tts, tools: this.#tools, fillers, limits, scheduler: deps.scheduler };
     this.#floor = new Floor(turnsFor(config, this.#stages.stt, this.#startedMs), {
       caller: this.#caller,
       callerTurns: this.#callerTurns,

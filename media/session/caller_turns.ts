@@ -1,7 +1,7 @@
 /** The caller's words: recognition of what was spoken, and the transcript of it and of what was typed. */
 
 import type { Pcm, SpeechToText, SttResult, Utterance } from "#providers/provider.ts";
-import { sttTimeoutMs, underOwnSignal, within } from "../answering/stage_limits.ts";
+import { underOwnSignal, within } from "../answering/stage_limits.ts";
 import type { Scheduler } from "../threads/scheduler.ts";
 import type { CallLog } from "./call_log.ts";
 import type { Notices } from "./notices.ts";
@@ -10,6 +10,8 @@ import type { TurnEvent } from "./turns.ts";
 
 /** What `CallerTurns` needs of its session. */
 export interface CallerTurnsHost {
+  /** How long the recognizer may take for its final words. */
+  readonly sttLimitMs: number;
   /** Milliseconds since the call began. */
   callMs(nowMs: number): number;
   nextItemId(): string;
@@ -124,7 +126,7 @@ export class CallerTurns {
     let result: SttResult | undefined;
     try {
       await underOwnSignal(signal, async (own) => {
-        result = await within(stt.finish(utterance, own), sttTimeoutMs, own, this.#scheduler);
+        result = await within(stt.finish(utterance, own), this.#host.sttLimitMs, own, this.#scheduler);
       });
     } catch (cause) {
       if (!signal.aborted) this.#notices.fail("stt", cause);
