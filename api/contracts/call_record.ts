@@ -29,6 +29,7 @@ export const TranscriptItem = named(
     text: Type.String(),
     heard_text: Type.String(),
     interrupted: Type.Boolean(),
+    backchannel: Type.Optional(Type.Boolean()),
     /** Offset from the start of the call, milliseconds. */
     start_ms: Type.Number({ minimum: 0 }),
     end_ms: Type.Number({ minimum: 0 }),
@@ -40,6 +41,7 @@ export const TranscriptItem = named(
     text: "the whole",
     heard_text: "what was played of it before the caller broke in",
     interrupted: "whether the caller broke in",
+    backchannel: "a listener's sound or word while the agent spoke: no turn, and not answered",
     start_ms: "from the start of the call",
     end_ms: "from the start of the call",
   },
@@ -49,11 +51,30 @@ export type TranscriptItem = Static<typeof TranscriptItem>;
 export type TurnMetrics = Omit<ServerMessageOf<"turn_metrics">, "type">;
 export const TurnMetrics = Type.Unsafe<TurnMetrics>(Type.Omit(serverMessageSchemas.turn_metrics, ["type", "seq", "t"]));
 
-/** Growth of a call's record since the last report; items and turns are upserted by their ids. */
+/** Something that went wrong, as its client was told. */
+export const CallEvent = named(
+  "CallEvent",
+  Type.Object({
+    event_id: Type.String(),
+    at_ms: Type.Number({ minimum: 0 }),
+    type: oneOf(["warning", "error"]),
+    data: Type.Record(Type.String(), Type.Unknown()),
+  }),
+  {
+    event_id: "its id in the call",
+    at_ms: "from the start of the call",
+    type: "which message the client was sent",
+    data: "the message's own fields: `code`, `message`, `ref`",
+  },
+);
+export type CallEvent = Static<typeof CallEvent>;
+
+/** Growth of a call's record since the last report; items, turns and events are upserted by their ids. */
 export const CallProgress = Type.Object({
   call_id: Type.String({ format: "uuid" }),
   items: Type.Array(TranscriptItem),
   turns: Type.Array(TurnMetrics),
+  events: Type.Optional(Type.Array(CallEvent)),
   usage: Type.Optional(Usage),
 });
 export type CallProgress = Static<typeof CallProgress>;

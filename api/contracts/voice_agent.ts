@@ -208,6 +208,7 @@ const Advanced = named(
       eos_silence_ms: Type.Optional(Type.Integer({ minimum: 100, maximum: 5000, default: 500 })),
       turn_sensitivity: Type.Optional(oneOf(["auto", "low", "medium", "high"])),
       preemptive_tts: Type.Optional(Type.Boolean({ default: false })),
+      backchannels: Type.Optional(Type.Array(text(60, 1), { maxItems: 200 })),
       noise_cancellation: Type.Optional(oneOf(["auto", "off", "near_field", "far_field", "telephony"])),
       allow_interruptions: Type.Optional(Type.Boolean({ default: true })),
       background_sound: Type.Optional(
@@ -223,6 +224,7 @@ const Advanced = named(
     eos_silence_ms: "silence after which the caller's turn is over; by turn_sensitivity unless given",
     turn_sensitivity: "how soon a turn is taken for over: high waits least",
     preemptive_tts: "speak already while the model still writes",
+    backchannels: "what a listener says over the agent without wanting the floor, in place of the language's list",
     noise_cancellation: "for what kind of microphone",
     allow_interruptions: "whether a caller can break in while the agent speaks",
     background_sound: "what is heard behind the agent",
@@ -315,6 +317,8 @@ export interface CallConfig {
     eos_silence_ms: number;
     turn_sensitivity: "auto" | "low" | "medium" | "high";
     preemptive_tts: boolean;
+    /** In place of the language's. */
+    backchannels?: readonly string[];
     allow_interruptions: boolean;
   };
   /** Configured fields whose machinery is not built yet; each becomes a `warning not_available`. */
@@ -366,6 +370,7 @@ export function completeConfig(config: VoiceAgentConfig, defaults: Readonly<Reco
       eos_silence_ms: advanced.eos_silence_ms ?? eosSilenceMsFor[advanced.turn_sensitivity ?? "auto"],
       turn_sensitivity: advanced.turn_sensitivity ?? "auto",
       preemptive_tts: advanced.preemptive_tts ?? false,
+      ...(advanced.backchannels && { backchannels: advanced.backchannels }),
       allow_interruptions: advanced.allow_interruptions ?? true,
     },
     not_available: notAvailableIn(config),

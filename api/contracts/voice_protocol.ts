@@ -140,6 +140,7 @@ const serverMessages = {
   state: { state: oneOf(["initializing", "listening", "thinking", "tool", "speaking"]), turn_id: optional(id()) },
   user_speech_started: { turn_id: id(), audio_ms: ms() },
   user_speech_stopped: { turn_id: id(), audio_ms: ms() },
+  user_backchannel: { turn_id: id(), item_id: id(), text: Type.String(), start_ms: ms(), end_ms: ms() },
   transcript: {
     role: oneOf(["user", "agent"]),
     turn_id: id(),

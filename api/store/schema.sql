@@ -227,6 +227,7 @@ create table call (
   transport text not null default 'websocket'::text,
   room_name text,
   inline_config json,
+  header_secrets bytea,
   constraint call_pkey PRIMARY KEY (id),
   constraint call_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES voice_agent(id),
   constraint call_config_check CHECK (((agent_id IS NULL) = (inline_config IS NOT NULL))),
@@ -245,6 +246,18 @@ CREATE INDEX call_reserved_idx ON call USING btree (organization_id, expires_at)
 CREATE UNIQUE INDEX call_room_name_key ON call USING btree (room_name) WHERE (room_name IS NOT NULL);
 
 -- api/voice
+create table call_event (
+  call_id uuid not null,
+  event_id text not null,
+  position bigint not null generated always as identity,
+  at_ms double precision not null,
+  type text not null,
+  data json not null,
+  constraint call_event_pkey PRIMARY KEY (call_id, event_id),
+  constraint call_event_call_id_fkey FOREIGN KEY (call_id) REFERENCES call(id) ON DELETE CASCADE
+);
+
+-- api/voice
 create table call_item (
   call_id uuid not null,
   item_id text not null,
@@ -256,6 +269,7 @@ create table call_item (
   interrupted boolean not null,
   start_ms double precision not null,
   end_ms double precision not null,
+  backchannel boolean not null default false,
   constraint call_item_pkey PRIMARY KEY (call_id, item_id),
   constraint call_item_call_id_fkey FOREIGN KEY (call_id) REFERENCES call(id) ON DELETE CASCADE,
   constraint call_item_role_check CHECK ((role = ANY (ARRAY['user'::text, 'agent'::text])))
@@ -784,6 +798,7 @@ create table voice_agent (
   updated_at timestamp with time zone not null,
   updated_by uuid,
   deleted_at timestamp with time zone,
+  header_secrets bytea,
   constraint voice_agent_pkey PRIMARY KEY (id),
   constraint voice_agent_archived_check CHECK (((deleted_at IS NOT NULL) = (status = 'archived'::text))),
   constraint voice_agent_created_by_fkey FOREIGN KEY (created_by) REFERENCES app_user(id) ON DELETE SET NULL,

@@ -1,4 +1,4 @@
-/** Writes what gateways report of their calls: the transcript, the turns, the usage. */
+/** Writes what gateways report of their calls: the transcript, the turns, what went wrong, the usage. */
 import type { CallProgress } from "#contracts/call_record.ts";
 import { type AnySql, json } from "#store/sql.ts";
 
@@ -17,18 +17,22 @@ export async function writeProgress(sql: AnySql, reports: readonly CallProgress[
     ),
     "turn_id",
   );
+  const events = newest(
+    reports.flatMap((report) => (report.events ?? []).map((event) => ({ ...event, call_id: report.call_id }))),
+    "event_id",
+  );
   const usages = reports.flatMap(({ call_id, usage }) => (usage ? [{ call_id, usage }] : []));
   if (items.length > 0) {
     await sql`
       insert into call_item
-        (call_id, item_id, turn_id, role, text, heard_text, interrupted, start_ms, end_ms)
-      select call_id, item_id, turn_id, role, text, heard_text, interrupted, start_ms, end_ms
+        (call_id, item_id, turn_id, role, text, heard_text, interrupted, backchannel, start_ms, end_ms)
+      select call_id, item_id, turn_id, role, text, heard_text, interrupted, coalesce(backchannel, false), start_ms, end_ms
       from json_to_recordset(${json(sql, items)}) as reported(
         call_id uuid, item_id text, turn_id text, role text, text text, heard_text text, interrupted boolean,
-        start_ms double precision, end_ms double precision)
+        backchannel boolean, start_ms double precision, end_ms double precision)
       on conflict (call_id, item_id) do update
       set turn_id = excluded.turn_id, role = excluded.role, text = excluded.text, heard_text = excluded.heard_text,
-          interrupted = excluded.interrupted, start_ms = excluded.start_ms, end_ms = excluded.end_ms`;
+          interrupted = excluded.interrupted, backchannel = excluded.backchannel, start_ms = excluded.start_ms, end_ms = excluded.end_ms`;
   }
   if (turns.length > 0) {
     await sql`
@@ -36,6 +40,14 @@ export async function writeProgress(sql: AnySql, reports: readonly CallProgress[
       select call_id, turn_id, metrics
       from json_to_recordset(${json(sql, turns)}) as reported(call_id uuid, turn_id text, metrics json)
       on conflict (call_id, turn_id) do update set metrics = excluded.metrics`;
+  }
+  if (events.length > 0) {
+    await sql`
+      insert into call_event (call_id, event_id, at_ms, type, data)
+      select call_id, event_id, at_ms, type, data
+      from json_to_recordset(${json(sql, events)}) as reported(
+        call_id uuid, event_id text, at_ms double precision, type text, data json)
+      on conflict (call_id, event_id) do nothing`;
   }
   if (usages.length > 0) {
     await sql`

@@ -6,7 +6,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { topics } from "#bus/bus.ts";
 import { AudioFormat } from "#contracts/audio_format.ts";
-import { CallFailure, callStates, TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
+import { CallEvent, CallFailure, callStates, TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
@@ -65,10 +65,12 @@ const CallRecord = named(
     ...Call.properties,
     transcript: Type.Array(TranscriptItem),
     turns: Type.Array(TurnMetrics),
+    events: Type.Array(CallEvent),
   }),
   {
     transcript: "what was said, oldest first",
     turns: "how long each turn took, oldest first",
+    events: "warnings and errors that its client was told, oldest first",
   },
 );
 
@@ -116,7 +118,7 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
     route({
       method: "GET",
       path: "/v1/agents/voice/calls/{call_id}",
-      summary: "Get a call with its transcript and turns",
+      summary: "Get a call with its transcript, its turns and what went wrong",
       guard: personalAccessToken,
       reply: { status: 200, body: dataOf(CallRecord) },
       errors: ["forbidden"],
@@ -126,14 +128,17 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
       examples: { a_call: {} },
       handle: async ({ principal, params }) => {
         const call = await findCall(sql, principal, params.call_id, now());
-        const [transcript, turns] = await Promise.all([
+        const [transcript, turns, events] = await Promise.all([
           sql<TranscriptItem[]>`
-            select item_id, turn_id, role, text, heard_text, interrupted, start_ms, end_ms
+            select item_id, turn_id, role, text, heard_text, interrupted, backchannel, start_ms, end_ms
             from call_item where call_id = ${call.id} order by start_ms, position`,
           sql<{ metrics: TurnMetrics }[]>`
             select metrics from call_turn where call_id = ${call.id} order by position`,
+          sql<CallEvent[]>`
+            select event_id, at_ms, type, data from call_event where call_id = ${call.id} order by position`,
         ]);
-        return { data: { ...call, transcript: [...transcript], turns: turns.map((turn) => turn.metrics) } };
+        const record = { transcript: [...transcript], turns: turns.map((turn) => turn.metrics), events: [...events] };
+        return { data: { ...call, ...record } };
       },
     }),
     route({

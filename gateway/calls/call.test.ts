@@ -289,6 +289,29 @@ for (const { transport, skip } of transports) {
       assert.equal((await over(callId)).error_code, "session_stuck");
     });
 
+    it("keeps in the record what its client was told went wrong", async () => {
+      const { client, session, callId } = await call();
+      clock.advance(700);
+      session.sink.message({ type: "error", code: "llm_failed", message: "It is away", fatal: false });
+      client.send({ type: "dtmf", digit: "x" });
+      await client.until(() => client.messages.filter(({ type }) => type === "error").length === 2);
+      client.ws.close(1000);
+      const { progress } = await test.api.closeOf(callId);
+      const events = [
+        ...test.api.heartbeats.flatMap(({ calls }) => calls.filter((one) => one.call_id === callId)),
+        progress,
+      ].flatMap((growth) => growth.events ?? []);
+      assert.deepEqual(
+        events.map(({ event_id, type, data }) => [event_id, type, data.code, data.ref]),
+        [
+          ["event_1", "error", "llm_failed", undefined],
+          ["event_2", "error", "bad_message", "dtmf.digit"],
+        ],
+      );
+      assert.equal(events[0]?.at_ms, 700);
+      await over(callId);
+    });
+
     it("asks a client that sends too fast to pause, drops the oldest, and gives up after 30 s", async () => {
       const { client, session, callId } = await call();
       const second = new Uint8Array(32_000).fill(1);

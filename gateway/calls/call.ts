@@ -54,6 +54,8 @@ export interface CallLink {
 
 /** How long a session may take to end before the call ends without it. */
 const endingMsMax = 5000;
+/** Warnings and errors that the record keeps; a client has heard of the later ones all the same. */
+const recordedEventsMax = 200;
 
 const closeReasonFor: Readonly<Record<EndReason, CloseReason>> = {
   client_hangup: "normal",
@@ -94,6 +96,7 @@ export class Call {
   private reportedUnsentMs = 0;
   private isDraining = false;
   private usage: Usage = noUsage;
+  private events = 0;
 
   /** Opens the session; nothing is sent before `start`. @throws MediaFullError */
   constructor(opened: OpenedCall, slot: Slot, deps: CallDeps) {
@@ -366,14 +369,28 @@ export class Call {
   }
 
   private warn(code: CallWarningCode, message: string): void {
-    this.outbound.sendNow(this.deps.nowMs(), { type: "warning", code, message, fatal: false });
+    const warning = { type: "warning", code, message, fatal: false } as const;
+    this.note(warning);
+    this.outbound.sendNow(this.deps.nowMs(), warning);
+  }
+
+  /** What went wrong is in the record too. */
+  private note(message: SessionMessage): void {
+    if (message.type !== "warning" && message.type !== "error") return;
+    if (this.state === "ended" || this.events >= recordedEventsMax) return;
+    this.events += 1;
+    const { type, ...data } = message;
+    const at_ms = Math.max(0, Math.round(this.deps.nowMs() - this.startedAtMs));
+    const event = { event_id: `event_${this.events}`, at_ms, type, data };
+    this.deps.onProgress(this.callId, { items: [], turns: [], events: [event] });
   }
 
   private inputListener(): InputListener {
     return {
       badMessage: (message, ref) => {
-        const error = { type: "error", code: "bad_message", message, fatal: false } as const;
-        this.outbound.sendNow(this.deps.nowMs(), ref === undefined ? error : { ...error, ref });
+        const error = { type: "error", code: "bad_message", message, fatal: false, ...(ref && { ref }) } as const;
+        this.note(error);
+        this.outbound.sendNow(this.deps.nowMs(), error);
       },
       abused: () => this.fail("policy"),
       audioInTextOnlyCall: () => this.fail("unsupported_data"),
@@ -403,6 +420,7 @@ export class Call {
       },
       message: (message: SessionMessage) => {
         if (message.type === "turn_metrics") this.deps.onTurn?.(message.gateway_ms);
+        this.note(message);
         if (this.state !== "ended") this.outbound.message(this.deps.nowMs(), message);
       },
       record: (progress) => {

@@ -1,5 +1,5 @@
 /** What has been learned of a call since the api last took it. Pure. */
-import type { CallProgress } from "#contracts/call_record.ts";
+import type { CallEvent, CallProgress } from "#contracts/call_record.ts";
 
 /** Items or turns that may wait for the api; the oldest go when a call outlasts a long outage. */
 const entriesMax = 2000;
@@ -9,11 +9,13 @@ export type ProgressGrowth = Omit<CallProgress, "call_id">;
 export class PendingProgress {
   private items = new Map<string, CallProgress["items"][number]>();
   private turns = new Map<string, CallProgress["turns"][number]>();
+  private events = new Map<string, CallEvent>();
   private usage: CallProgress["usage"];
 
   add(growth: ProgressGrowth): void {
     for (const item of growth.items) upsert(this.items, item.item_id, item);
     for (const turn of growth.turns) upsert(this.turns, turn.turn_id, turn);
+    for (const event of growth.events ?? []) upsert(this.events, event.event_id, event);
     if (growth.usage) this.usage = growth.usage;
   }
 
@@ -29,10 +31,12 @@ export class PendingProgress {
     const growth: ProgressGrowth = {
       items: [...this.items.values()],
       turns: [...this.turns.values()],
+      ...(this.events.size > 0 && { events: [...this.events.values()] }),
       ...(this.usage && { usage: this.usage }),
     };
     this.items = new Map();
     this.turns = new Map();
+    this.events = new Map();
     this.usage = undefined;
     return growth;
   }

@@ -17,6 +17,8 @@ export const serverMessageWording: Readonly<Record<ServerMessageType, string>> =
   user_speech_started:
     "Speech of the caller has begun, `audio_ms` into the input audio. While the agent speaks it comes right after `clear`.",
   user_speech_stopped: "The caller's speech ended, `audio_ms` into the input audio; the turn goes to the agent.",
+  user_backchannel:
+    'What was said over the agent was a listener\'s ("mm-hm"): the agent goes on, and the item is in the record. Comes in place of the final `transcript` of that item; nothing answers it.',
   transcript:
     "Words of one side. A partial one (`final: false`) replaces the item's earlier text; the final one stands, until `truncated` corrects what the agent could really say.",
   agent_speech_started: "The audio that follows belongs to this utterance.",

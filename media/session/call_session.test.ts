@@ -356,6 +356,68 @@ describe("session: barge-in", () => {
   });
 });
 
+describe("session: a caller who listens", () => {
+  const statement = "Breakfast is served from seven to ten in the garden room, and dinner from six.";
+
+  for (const [name, partials] of [
+    ["with partial results", true],
+    ["without", false],
+  ] as const) {
+    it(`is not taken for one who interrupts, ${name}`, async () => {
+      const transcripts = ["When is breakfast", "Mm-hm, okay"];
+      const config = scripted({ transcripts, replies: [statement], stt: { partials } });
+      const whole = await call(config);
+      await oneTurn(whole);
+      await whole.runUntil("agent_speech_done");
+
+      const h = await call(config);
+      await oneTurn(h);
+      await h.run(600);
+      const turns = h.messages("turn_metrics").length;
+      await h.speak(400);
+      await h.runUntil("user_backchannel");
+      const heardMs = h.clock.nowMs();
+      await h.runUntil("agent_speech_started", 2);
+      assert.ok(h.clock.nowMs() - heardMs <= 100);
+      await h.runUntil("agent_speech_done", 2);
+      await h.run(1000);
+      assert.equal(h.messages("agent_speech_started").length, 2);
+      assert.equal(h.messages("turn_metrics").length, turns + 1);
+      const items = [...new Map(h.records.flatMap(({ items }) => items).map((item) => [item.item_id, item])).values()];
+      assert.deepEqual(
+        items.map(({ role, heard_text, backchannel }) => [role, heard_text, backchannel]),
+        [
+          ["user", "When is breakfast", undefined],
+          ["agent", items[1]?.heard_text, undefined],
+          ["user", "Mm-hm, okay", true],
+          ["agent", items[3]?.heard_text, undefined],
+        ],
+      );
+      assert.equal(`${items[1]?.heard_text} ${items[3]?.heard_text}`, statement);
+    });
+  }
+
+  it("answers where the agent has asked", async () => {
+    const replies = ["Shall I book the garden room for you?", "Done."];
+    const h = await call(scripted({ transcripts: ["A room", "Yes"], replies }));
+    await oneTurn(h);
+    await h.run(1300);
+    await h.speak(400);
+    await h.runUntil("agent_speech_done", 2);
+    assert.equal(h.messages("user_backchannel").length, 0);
+    assert.equal(h.messages("transcript").at(-1)?.text, "Done.");
+  });
+
+  it("interrupts with a word that is none of a listener's", async () => {
+    const h = await call(scripted({ transcripts: ["When is breakfast", "Stop"], replies: [statement, "All right."] }));
+    await oneTurn(h);
+    await h.run(600);
+    await h.speak(400);
+    await h.runUntil("agent_speech_done", 2);
+    assert.equal(h.messages("transcript").at(-1)?.text, "All right.");
+  });
+});
+
 describe("session: echo", () => {
   for (const [name, request] of [
     ["16 kHz PCM", { encoding: "pcm_s16le" }],

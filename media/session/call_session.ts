@@ -26,6 +26,7 @@ import type { Tool } from "../tools/tool.ts";
 import { ToolReports } from "../tools/tool_reports.ts";
 import { Transfers } from "../tools/transfers.ts";
 import { wordsFor } from "../words/words_for.ts";
+import { Backchannels } from "./backchannel.ts";
 import { CallLog } from "./call_log.ts";
 import { CallerTurns } from "./caller_turns.ts";
 import { carryOutCommand } from "./client_commands.ts";
@@ -190,6 +191,7 @@ class Session implements MediaSession {
       this.#scheduler,
       {
         sttLimitMs: limits.sttMs,
+        backchannels: new Backchannels(wordsFor(config.stt?.language ?? config.tts.language), advanced.backchannels),
         callMs,
         nextItemId: () => this.#speech.nextItemId(),
         // What a vendor's socket brings comes at any time.

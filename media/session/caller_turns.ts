@@ -3,6 +3,7 @@
 import type { Pcm, SpeechToText, SttResult, Utterance } from "#providers/provider.ts";
 import { underOwnSignal, within } from "../answering/stage_limits.ts";
 import type { Scheduler } from "../threads/scheduler.ts";
+import { type Backchannels, backchannelMsMax } from "./backchannel.ts";
 import type { CallLog } from "./call_log.ts";
 import type { Notices } from "./notices.ts";
 import { TurnTiming, tenths } from "./turn_timing.ts";
@@ -12,12 +13,18 @@ import type { TurnEvent } from "./turns.ts";
 export interface CallerTurnsHost {
   /** How long the recognizer may take for its final words. */
   readonly sttLimitMs: number;
+  readonly backchannels: Backchannels;
   /** Milliseconds since the call began. */
   callMs(nowMs: number): number;
   nextItemId(): string;
   dispatch(event: TurnEvent): void;
   /** The recognizer says that the caller has finished. */
   turnEnded(): void;
+}
+
+/** The agent was speaking or thinking when the caller began to speak; `isAsked`: it had just asked something. */
+export interface SpokenOver {
+  isAsked: boolean;
 }
 
 /** A spoken turn as it ended. */
@@ -46,7 +53,7 @@ export class CallerTurns {
   readonly #abort = new AbortController();
   /** Of turns that are spoken but not answered. */
   readonly #unanswered = new Map<number, { timing: TurnTiming; audio: Pcm }>();
-  #item: { turn: number; itemId: string } | undefined;
+  #item: { turn: number; itemId: string; over: SpokenOver | undefined } | undefined;
   #utterances = 0;
 
   constructor(
@@ -69,8 +76,9 @@ export class CallerTurns {
     return this.#stt !== undefined;
   }
 
-  speechBegins(turn: number, audioMs: number): void {
-    this.#item = { turn, itemId: this.#host.nextItemId() };
+  /** @param over the agent was speaking or thinking */
+  speechBegins(turn: number, audioMs: number, over?: SpokenOver): void {
+    this.#item = { turn, itemId: this.#host.nextItemId(), over };
     this.#notices.send({ type: "user_speech_started", turn_id: turnId(turn), audio_ms: tenths(audioMs) });
   }
 
@@ -83,12 +91,13 @@ export class CallerTurns {
     if (this.#abort.signal.aborted || !item || !text) return;
     const labels = { turn_id: turnId(item.turn), item_id: item.itemId, ...(language && { language }) };
     this.#notices.send({ type: "transcript", role: "user", ...labels, text, final: false });
-    this.#host.dispatch({ type: "words" });
+    const listens = item.over !== undefined && this.#host.backchannels.has(text, item.over.isAsked);
+    this.#host.dispatch({ type: "words", listens });
   }
 
   /** The words of a spoken turn, where a recognizer is set: `recognized` follows. */
   async recognize({ turn, audio, tail, speechMs, waitedMs, endedAtMs }: SpokenTurn): Promise<void> {
-    const itemId = this.#item?.turn === turn ? this.#item.itemId : this.#host.nextItemId();
+    const { itemId, over } = this.#item?.turn === turn ? this.#item : { itemId: this.#host.nextItemId() };
     this.#item = undefined;
     const timing = new TurnTiming(turnId(turn), endedAtMs, waitedMs);
     this.#unanswered.set(turn, { timing, audio });
@@ -113,11 +122,24 @@ export class CallerTurns {
     }
     timing.note("stt_final", this.#scheduler.nowMs());
     const text = result.text.trim();
+    if (over && speechMs <= backchannelMsMax && this.#host.backchannels.has(text, over.isAsked)) {
+      this.#unanswered.delete(turn);
+      this.#showListener(turn, itemId, text, at);
+      this.#host.dispatch({ type: "recognized", turn, understood: false, listened: true });
+      return;
+    }
     if (text) {
       this.#show(turn, itemId, text, { ...at, language: result.language });
       this.#log.remember({ role: "user", text, audio });
     } else this.#unanswered.delete(turn);
     this.#host.dispatch({ type: "recognized", turn, understood: text !== "" });
+  }
+
+  #showListener(turn: number, itemId: string, text: string, at: { startMs: number; endMs: number }): void {
+    const start_ms = tenths(Math.max(0, at.startMs));
+    const end_ms = tenths(Math.max(0, at.endMs));
+    this.#notices.send({ type: "user_backchannel", turn_id: turnId(turn), item_id: itemId, text, start_ms, end_ms });
+    this.#record(turn, itemId, text, at, true);
   }
 
   /** The recognizer's final answer; undefined when it failed, which is reported. */
@@ -174,7 +196,13 @@ export class CallerTurns {
     this.#record(turn, itemId, text, at);
   }
 
-  #record(turn: number, itemId: string, text: string, at: { startMs: number; endMs: number }): void {
+  #record(
+    turn: number,
+    itemId: string,
+    text: string,
+    at: { startMs: number; endMs: number },
+    backchannel = false,
+  ): void {
     this.#log.item({
       item_id: itemId,
       turn_id: turnId(turn),
@@ -182,6 +210,7 @@ export class CallerTurns {
       text,
       heard_text: text,
       interrupted: false,
+      ...(backchannel && { backchannel }),
       start_ms: tenths(Math.max(0, at.startMs)),
       end_ms: tenths(Math.max(0, at.endMs)),
     });

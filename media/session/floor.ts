@@ -80,11 +80,13 @@ export class Floor {
     const nowMs = this.#parts.nowMs();
     switch (effect.do) {
       case "user_speech_started":
-        this.#userSpeechBegins(effect);
+        this.#userSpeechBegins(effect, speech.isAsking(nowMs));
         return;
-      case "barge_in":
-        speech.stop("user_speech", true, () => this.#userSpeechBegins(effect), nowMs);
+      case "barge_in": {
+        const isAsked = speech.isAsking(nowMs);
+        speech.stop("user_speech", true, () => this.#userSpeechBegins(effect, isAsked), nowMs);
         return;
+      }
       case "user_speech_stopped":
         notices.send({ type: "user_speech_stopped", turn_id: turnId(effect.turn), audio_ms: tenths(effect.audioMs) });
         return;
@@ -125,9 +127,14 @@ export class Floor {
     speech.play(job.is === "reply" ? answers.toTurn(job) : answers.ofText(job, this.#turns.turns));
   }
 
-  #userSpeechBegins({ turn, audioMs }: { turn: number; audioMs: number }): void {
-    this.#parts.callerTurns.speechBegins(turn, audioMs);
+  #userSpeechBegins({ turn, audioMs }: { turn: number; audioMs: number }, isAsked: boolean): void {
+    this.#parts.callerTurns.speechBegins(turn, audioMs, this.#callerIsOver() ? { isAsked } : undefined);
     this.#parts.caller.confirmSpeech();
+  }
+
+  #callerIsOver(): boolean {
+    const { caller } = this.#turns;
+    return caller.is === "speaking" && caller.over;
   }
 
   #recognize({ turn, startMs, endMs, waitedMs }: Extract<Effect, { do: "recognize" }>): void {

@@ -169,7 +169,7 @@ describe("turns: the scenarios", () => {
         [0, { type: "welcome", text: "hi" }],
         [10, speaking],
         [300, voice(100, 300)],
-        [400, { type: "words" }],
+        [400, { type: "words", listens: false }],
         [9000, tick],
       ],
       story: ["say hi", "barge_in 1", "discard"],
@@ -359,6 +359,39 @@ describe("turns: the scenarios", () => {
       story: ["reply 1", "end agent_hangup"],
     },
     {
+      name: "a listener's word is no interruption: the agent goes on 200 ms of silence later, as soon as it is understood",
+      events: [
+        ...oneTurn,
+        [2600, speaking],
+        [3000, voice(2700, 3000)],
+        [3050, { type: "words", listens: true }],
+        [3200, voice(2700, 3000, 200)],
+        [3210, { type: "recognized", turn: 2, understood: false, listened: true }],
+      ],
+      story: [
+        ...["user_speech_started 1", "user_speech_stopped 1", "recognize 1", "reply 1"],
+        ...["barge_in 2", "user_speech_stopped 2", "recognize 2", "go_on"],
+      ],
+    },
+    {
+      name: "a listener's word that goes on to say something takes the floor",
+      events: [
+        ...oneTurn,
+        [2600, speaking],
+        [3000, voice(2700, 3000)],
+        [3050, { type: "words", listens: true }],
+        [3100, voice(2700, 3100)],
+        [3150, { type: "words", listens: false }],
+        [3300, voice(2700, 3100, 200)],
+        [3600, voice(2700, 3100, 500)],
+        [3610, { type: "recognized", turn: 2, understood: true }],
+      ],
+      story: [
+        ...["user_speech_started 1", "user_speech_stopped 1", "recognize 1", "reply 1"],
+        ...["barge_in 2", "discard", "user_speech_stopped 2", "recognize 2", "reply 2"],
+      ],
+    },
+    {
       name: "an answer that failed is apologized for, the third in a row ends the call",
       events: [
         [0, typed("1")],
@@ -493,7 +526,7 @@ describe("turns: over any sequence of events", () => {
       speechMs: fc.integer({ min: 0, max: 3000 }),
       silenceMs: fc.constantFrom(0, 100, 500),
     }),
-    fc.constant({ type: "words" as const }),
+    fc.constant({ type: "words" as const, listens: false }),
     fc.record({
       type: fc.constant("recognized" as const),
       turn: fc.integer({ min: 1, max: 6 }),

@@ -6,7 +6,7 @@
  *     caller   silent ── voice ──► starting ── long enough ──► speaking ── silence ≥ eos ──► silent + recognizing
  *     agent    silent ── job ──► thinking ── first audio ──► speaking ── played ──► silent
  *                                    └──── barge-in ────┴──► held ── words ──► silent (dropped)
- *                                                             └─── 2 s without words ──► as before (goes on)
+ *                                                             └─── 2 s without words, or a listener's ──► as before (goes on)
  */
 import type { CallFailure } from "#contracts/call_record.ts";
 import type { EndReason, ServerMessageOf } from "#contracts/voice_protocol.ts";
@@ -17,6 +17,8 @@ export const minInterruptMs = 150;
 export const minInterruptWithEchoMs = 500;
 /** A barge-in without words for this long was none: the agent goes on. */
 export const falseInterruptionMs = 2000;
+/** Silence that ends what a listener said over the agent: it wants to go on soon. */
+export const listenerSilenceMs = 200;
 /** Digits become a turn after this pause, or at `#`. */
 export const digitPauseMs = 1500;
 /** `later` waits until nobody has spoken for this long. */
@@ -51,7 +53,8 @@ export type Job =
 export type CallerState =
   | { is: "silent" }
   | { is: "starting"; startMs: number }
-  | { is: "speaking"; turn: number; startMs: number };
+  /** `over`: the agent was speaking or thinking when it began. `listens`: so far it is a listener's. */
+  | { is: "speaking"; turn: number; startMs: number; over: boolean; listens: boolean };
 
 export type AgentState =
   | { is: "silent" }
@@ -95,10 +98,10 @@ export type TurnEvent =
   | { type: "voice"; startMs: number; endMs: number; speechMs: number; silenceMs: number }
   /** The recognizer says that the caller has finished; the newest speech, and the silence since. */
   | { type: "turn_end"; endMs: number; silenceMs: number }
-  /** A partial result with words in it. */
-  | { type: "words" }
-  /** The recognizer's answer to `recognize`: whether it understood anything, or failed. */
-  | { type: "recognized"; turn: number; understood: boolean; failed?: boolean }
+  /** A partial result with words in it; `listens`: so far they are a listener's, who does not want the floor. */
+  | { type: "words"; listens: boolean }
+  /** The recognizer's answer to `recognize`: whether it understood anything, heard a mere listener (`listened`), or failed. */
+  | { type: "recognized"; turn: number; understood: boolean; listened?: boolean; failed?: boolean }
   | { type: "typed"; text: string; urgency: "immediate" | "soon" | "later" }
   | { type: "digit"; digit: string }
   | { type: "say"; text: string; behavior: "default" | "queue" | "interrupt"; interruptible: boolean }
@@ -267,7 +270,8 @@ function react(step: Step, event: TurnEvent): void {
       return;
     case "words":
       step.active();
-      if (state.agent.is === "held") step.dropAgent("user_speech");
+      if (state.caller.is === "speaking") step.set({ caller: { ...state.caller, listens: event.listens } });
+      if (state.agent.is === "held" && !event.listens) step.dropAgent("user_speech");
       return;
     case "recognized":
       takeRecognized(step, event);
@@ -332,7 +336,9 @@ function react(step: Step, event: TurnEvent): void {
 /** Speech of the caller, window by window: onset, barge-in, end of turn. */
 function hearVoice(step: Step, voice: Extract<TurnEvent, { type: "voice" }>): void {
   const { caller, agent, recognizing, settings } = step.state;
-  const over = voice.silenceMs >= settings.eosSilenceMs || voice.endMs - voice.startMs >= utteranceMsMax;
+  const listens = caller.is === "speaking" && caller.listens;
+  const waitMs = listens ? Math.min(listenerSilenceMs, settings.eosSilenceMs) : settings.eosSilenceMs;
+  const over = voice.silenceMs >= waitMs || voice.endMs - voice.startMs >= utteranceMsMax;
 
   if (caller.is === "speaking") {
     step.active();
@@ -348,7 +354,7 @@ function hearVoice(step: Step, voice: Extract<TurnEvent, { type: "voice" }>): vo
   }
   step.active();
   const turn = step.newTurn();
-  step.set({ caller: { is: "speaking", turn, startMs: voice.startMs } });
+  step.set({ caller: { is: "speaking", turn, startMs: voice.startMs, over: agent.is !== "silent", listens: false } });
   if ((agent.is === "thinking" || agent.is === "speaking") && mayInterrupt(step.state, agent.job)) {
     step.set({ agent: { is: "held", job: agent.job, sinceMs: step.nowMs, was: agent.is } });
     step.add({ do: "barge_in", turn, audioMs: voice.startMs });
@@ -372,11 +378,15 @@ function mayInterrupt(state: TurnState, job: Job): boolean {
   return state.settings.allowInterruptions && job.interruptible;
 }
 
-function takeRecognized(step: Step, { turn, understood, failed }: Extract<TurnEvent, { type: "recognized" }>): void {
+function takeRecognized(
+  step: Step,
+  { turn, understood, listened, failed }: Extract<TurnEvent, { type: "recognized" }>,
+): void {
   const { state } = step;
   if (!state.recognizing.includes(turn)) return;
   step.set({ recognizing: state.recognizing.filter((other) => other !== turn), quietSinceMs: step.nowMs });
   if (failed) failAnswer(step);
+  if (listened) goOnAfterListener(step);
   if (!understood) return;
   step.active();
   if (state.agent.is === "held") step.dropAgent("user_speech");
@@ -385,6 +395,14 @@ function takeRecognized(step: Step, { turn, understood, failed }: Extract<TurnEv
     return;
   }
   step.set({ owed: turn });
+}
+
+/** "Mm-hm" was no interruption: the agent goes on at once. */
+function goOnAfterListener(step: Step): void {
+  const { agent, caller, recognizing } = step.state;
+  if (agent.is !== "held" || caller.is === "speaking" || recognizing.length > 0) return;
+  step.set({ agent: { is: agent.was, job: agent.job } });
+  step.add({ do: "go_on" });
 }
 
 function replyTo(turn: number, input: TurnInput): Job {

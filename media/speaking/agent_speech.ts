@@ -84,6 +84,12 @@ export class AgentSpeech {
     return this.#job?.item.isAnnounced === true && !this.#job.held;
   }
 
+  /** Whether the agent asks something at this moment, or has just asked it. */
+  isAsking(nowMs: number): boolean {
+    const job = this.#job;
+    return job?.item.isAnnounced === true && job.item.asksAt(this.#output.playedMs(nowMs), this.#output.pushedMs);
+  }
+
   /** Plays an answer to its end. `onDone` follows, unless it is stopped or discarded. */
   play(answer: Answer): void {
     const job = new AgentJob(answer, this.nextItemId(), this.#notices, this.#log);

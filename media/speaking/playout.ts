@@ -242,6 +242,11 @@ export class Playout {
     return this.#playedMs(utterance, nowMs) >= this.#ms(utterance.sent);
   }
 
+  /** How much of the utterance was probably heard; 0 without one. */
+  playedMs(nowMs: number): number {
+    return this.#utterance ? this.#playedMs(this.#utterance, nowMs) : 0;
+  }
+
   /** Ends the utterance that was heard to its end. */
   end(): { utteranceId: string; audioMs: number } | undefined {
     const utterance = this.#utterance;

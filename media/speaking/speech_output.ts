@@ -58,6 +58,11 @@ export class SpeechOutput {
     return this.#playout.pushedMs;
   }
 
+  /** How much of the utterance was probably heard. */
+  playedMs(nowMs: number): number {
+    return this.#playout.playedMs(nowMs);
+  }
+
   /** Adds to the utterance in the air, or begins one. */
   push(pcm: Pcm): void {
     if (!this.#playout.utteranceId) this.#begin();

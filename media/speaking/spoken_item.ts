@@ -1,6 +1,7 @@
 /** One transcript item of the agent: its text as it grows, the timing of its clauses, and what the client has seen of it. */
 import type { TranscriptItem } from "#contracts/call_record.ts";
 import type { ServerMessageOf } from "#contracts/voice_protocol.ts";
+import { isQuestionAt } from "../session/backchannel.ts";
 import { tenths } from "../session/turn_timing.ts";
 import { type CutText, cutText, type SpokenClause } from "./heard_text.ts";
 
@@ -72,6 +73,11 @@ export class SpokenItem {
   /** What was heard up to `playedMs`, and what was not. */
   cut(playedMs: number, audioMs: number): CutText {
     return cutText(this.#clauses, playedMs, audioMs);
+  }
+
+  /** Whether a question is what was heard last at `playedMs`. */
+  asksAt(playedMs: number, audioMs: number): boolean {
+    return isQuestionAt(this.text, this.cut(playedMs, audioMs).heard.length);
   }
 
   /** Text that was not heard: of the clauses that were cut, and of those that speech had not come to. */

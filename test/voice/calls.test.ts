@@ -25,8 +25,15 @@ const item = (item_id: string, start_ms: number, text: string) => ({
   text,
   heard_text: text.slice(0, 5),
   interrupted: true,
+  backchannel: false,
   start_ms,
   end_ms: start_ms + 400,
+});
+const event = (event_id: string) => ({
+  event_id,
+  at_ms: 1200,
+  type: "error",
+  data: { code: "llm_failed", message: "It is away", fatal: false },
 });
 const turn = (turn_id: string, gateway_ms: number) => ({
   turn_id,
@@ -253,11 +260,18 @@ describe("calls", () => {
       };
       assert.deepEqual((await heartbeat([report, quiet(second)])).body, { closed: [] });
       await heartbeat([
-        { call_id: first, items: [item("i1", 100, "First, longer")], turns: [turn("t1", 2), turn("t2", 3)] },
+        {
+          call_id: first,
+          items: [item("i1", 100, "First, longer")],
+          turns: [turn("t1", 2), turn("t2", 3)],
+          events: [event("event_1")],
+        },
       ]);
+      await heartbeat([{ ...quiet(first), events: [event("event_1"), event("event_2")] }]);
       const record = await read(first);
       assert.deepEqual(record.transcript, [item("i1", 100, "First, longer"), item("i2", 900, "Second thing")]);
       assert.deepEqual(record.turns, [turn("t1", 2), turn("t2", 3)]);
+      assert.deepEqual(record.events, [event("event_1"), event("event_2")]);
       assert.deepEqual(record.usage, usage);
       assert.equal(record.state, "in_progress");
     });

@@ -1,0 +1,54 @@
+/** Whether what was said over the agent is the sound of a listener ("mm-hm", "okay"), who does not want the floor. Pure. */
+import type { Words } from "../words/words.ts";
+
+/** Who says more, or speaks longer, has something to say. */
+export const backchannelWordsMax = 3;
+export const backchannelMsMax = 1200;
+
+/** What a listener may say, word by word. */
+export class Backchannels {
+  readonly #listened: ReadonlySet<string>;
+  readonly #answers: ReadonlySet<string>;
+
+  /** @param own the agent's list, in place of the language's; then every one of them may be an answer too */
+  constructor(words: Pick<Words, "backchannels" | "answers">, own?: readonly string[]) {
+    this.#listened = new Set((own ?? words.backchannels).map((text) => plainWords(text).join(" ")));
+    this.#answers = own ? this.#listened : new Set(words.answers);
+  }
+
+  /** @param isAsked the agent has just asked something: then a "yes" is an answer */
+  has(text: string, isAsked: boolean): boolean {
+    const words = plainWords(text);
+    if (words.length === 0 || words.length > backchannelWordsMax) return false;
+    return this.#isMadeOf(words, isAsked);
+  }
+
+  #isMadeOf(words: readonly string[], isAsked: boolean): boolean {
+    if (words.length === 0) return true;
+    return words.some((_, i) => {
+      const phrase = words.slice(0, i + 1).join(" ");
+      const isListened = this.#listened.has(phrase) && !(isAsked && this.#answers.has(phrase));
+      return isListened && this.#isMadeOf(words.slice(i + 1), isAsked);
+    });
+  }
+}
+
+function plainWords(text: string): string[] {
+  const plain = text.toLowerCase().replaceAll("’", "'");
+  return plain.match(/[\p{L}\p{N}]+(?:['-][\p{L}\p{N}]+)*/gu) ?? [];
+}
+
+/** Whether the sentence around `at`, or the one before it, is a question. */
+export function isQuestionAt(text: string, at: number): boolean {
+  let before = "";
+  let start = 0;
+  for (const [sentence] of text.matchAll(/[^.!?…。？！]*(?:[.!?…。？！]+["'”’»)\]]*\s*|$)/gu)) {
+    if (at < start + sentence.length || start + sentence.length >= text.length)
+      return isQuestion(sentence) || isQuestion(before);
+    before = sentence;
+    start += sentence.length;
+  }
+  return false;
+}
+
+const isQuestion = (sentence: string) => /[?？]["'”’»)\]]*\s*$/u.test(sentence);
