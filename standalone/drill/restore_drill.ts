@@ -61,7 +61,7 @@ export async function drillRestore(options: DrillOptions): Promise<string[]> {
     try {
       // Before the api touches it.
       const counted = await countTables(sql);
-      const applied = await timed("migrate and start", () => start(sql));
+      const applied = await timed("migrate and start", () => start(sql, encryptionKey));
       report(applied.length > 0 ? `migrations applied: ${applied.join(", ")}` : "no migration was missing");
       return [
         ...differences(expected, counted, report),
@@ -110,7 +110,7 @@ async function countTables(sql: Sql): Promise<Counts> {
 }
 
 /** @returns the migrations that the backup had not */
-async function start(sql: SqlPool): Promise<string[]> {
+async function start(sql: SqlPool, encryptionKey: string | undefined): Promise<string[]> {
   const applied = await migrate(sql);
   const bus = createMemoryBus();
   const secret = randomBytes(16).toString("hex");
@@ -119,7 +119,7 @@ async function start(sql: SqlPool): Promise<string[]> {
     apiPort: 0,
     publicUrl: "http://127.0.0.1",
     internalSecret: secret,
-    encryptionKey: secret,
+    encryptionKey: encryptionKey ?? secret,
     jwtSecret: secret,
     requireEmailVerification: false,
     appDomain: "apps.localhost",
@@ -167,8 +167,10 @@ async function invoiceFaults(sql: Sql, report: (line: string) => void): Promise<
 
 /** A backup whose secrets nobody can open is half a backup: the key is kept apart from it. */
 async function secretFaults(sql: Sql, key: string | undefined, report: (line: string) => void): Promise<string[]> {
-  const rows = await sql<{ id: string; secret: Uint8Array }[]>`
-    select id, secret_encrypted as secret from connection`;
+  const rows = await sql<{ place: string; id: string; secret: Uint8Array }[]>`
+    select 'connection' as place, id, secret_encrypted as secret from connection
+    union all select 'voice_agent', id, header_secrets from voice_agent where header_secrets is not null
+    union all select 'call', id, header_secrets from call where header_secrets is not null`;
   if (key === undefined) {
     report(`${rows.length} sealed secrets, not tried: no ENCRYPTION_KEY`);
     return [];
@@ -182,5 +184,5 @@ async function secretFaults(sql: Sql, key: string | undefined, report: (line: st
     }
   });
   report(`${rows.length - shut.length} of ${rows.length} sealed secrets open with ENCRYPTION_KEY`);
-  return shut.map(({ id }) => `connection ${id}: its secret does not open with ENCRYPTION_KEY`);
+  return shut.map(({ place, id }) => `${place} ${id}: its secret does not open with ENCRYPTION_KEY`);
 }
