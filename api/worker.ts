@@ -28,7 +28,7 @@ import { purgeRuns, sweepRuns } from "#runs/run_sweeper.ts";
 import { createEncryption } from "#store/encryption.ts";
 import { purgeFailedJobs, releaseStuckJobs, startJobs } from "#store/jobs.ts";
 import { type SqlPool, unavailableStore } from "#store/sql.ts";
-import { recheckNightly } from "#tax/bookings/recheck.ts";
+import { recheckNightly } from "#tax/recheck/recheck.ts";
 import { rulesetOnDisk } from "#tax/tax_service.ts";
 import { purgeCalls, sweepCalls } from "#voice/call_sweeper.ts";
 import { sweepRooms } from "#voice/room_sweeper.ts";

@@ -13,9 +13,9 @@ import type { HttpRequest, HttpResponse, Transport } from "./transport.ts";
 const asksOf = {
   python: [
     process.env.TEST_PYTHON ?? "python3",
-    fileURLToPath(new URL("../../test/kit/kept_alive.py", import.meta.url)),
+    fileURLToPath(new URL("../../test/kit/sockets/kept_alive.py", import.meta.url)),
   ],
-  go: ["go", "run", fileURLToPath(new URL("../../test/kit/kept_alive.go", import.meta.url))],
+  go: ["go", "run", fileURLToPath(new URL("../../test/kit/sockets/kept_alive.go", import.meta.url))],
 } as const;
 
 /** False, or why not. */

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-const race = fileURLToPath(new URL("../../test/kit/upgrade_race.ts", import.meta.url));
+const race = fileURLToPath(new URL("../../test/kit/sockets/upgrade_race.ts", import.meta.url));
 
 describe("upgrades that are decided after a wait", () => {
   for (const choice of ["uws", "ws"] as const) {

@@ -11,7 +11,7 @@ import type { Browser, Page } from "playwright-core";
 import { readWav, writeWav } from "#examples/wav_file.ts";
 import { newPage, noChromium, openBrowser } from "#test/kit/browser.ts";
 import { type RoleProcess, startRole } from "#test/kit/role_process.ts";
-import { noLiveKit } from "#test/kit/room_house.ts";
+import { noLiveKit } from "#test/kit/rooms/room_house.ts";
 
 const skip = noLiveKit || noChromium;
 

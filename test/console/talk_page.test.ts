@@ -18,8 +18,8 @@ import {
   openBrowser,
   overhang,
 } from "#test/kit/browser.ts";
-import { CutLink } from "#test/kit/cut_link.ts";
 import { type RoleProcess, startRole } from "#test/kit/role_process.ts";
+import { CutLink } from "#test/kit/sockets/cut_link.ts";
 
 describe("the page to talk", { skip: noChromium }, () => {
   let folder: string;

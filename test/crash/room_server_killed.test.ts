@@ -5,8 +5,8 @@ import { dispose } from "@livekit/rtc-node";
 import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import { echoConfig } from "#standalone/first_agents.ts";
 import { startLiveKitServer } from "#standalone/livekit_server.ts";
-import { RoomCaller } from "#test/kit/room_caller.ts";
-import { noLiveKit, openRoomHouse, type RoomHouse } from "#test/kit/room_house.ts";
+import { RoomCaller } from "#test/kit/rooms/room_caller.ts";
+import { noLiveKit, openRoomHouse, type RoomHouse } from "#test/kit/rooms/room_house.ts";
 
 const talker: VoiceAgentConfig = {
   welcome_message: "Welcome to the house. I am going to read the whole list of what we offer to you now.",

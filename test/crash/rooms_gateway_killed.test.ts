@@ -16,8 +16,8 @@ import { silentLogger } from "#http/logger.ts";
 import { type LiveKitServer, startLiveKitServer } from "#standalone/livekit_server.ts";
 import { type ApiHarness, appConfig, openApiHarness, workerMail } from "#test/kit/api_harness.ts";
 import { type RoleProcess, startRole } from "#test/kit/role_process.ts";
-import { RoomCaller } from "#test/kit/room_caller.ts";
-import { noLiveKit } from "#test/kit/room_house.ts";
+import { RoomCaller } from "#test/kit/rooms/room_caller.ts";
+import { noLiveKit } from "#test/kit/rooms/room_house.ts";
 
 const redisUrl = process.env.TEST_REDIS_URL;
 const skip = noLiveKit || (redisUrl ? false : "no TEST_REDIS_URL (no redis-server on this machine)");

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { freePort } from "#standalone/ports.ts";
 import { type RoleProcess, startRole } from "#test/kit/role_process.ts";
-import { type AppAddress, askApp, assertWhole, followTogether, jsonOf } from "#test/kit/run_followers.ts";
+import { type AppAddress, askApp, assertWhole, followTogether, jsonOf } from "#test/kit/runs/run_followers.ts";
 import { isWhole, patienceMs } from "../kit/patience.ts";
 
 const clients = 8;

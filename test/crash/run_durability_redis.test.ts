@@ -22,7 +22,7 @@ import {
   followTogether,
   jsonOf,
   type SeenEvent,
-} from "#test/kit/run_followers.ts";
+} from "#test/kit/runs/run_followers.ts";
 import { isWhole, patienceMs } from "../kit/patience.ts";
 
 const skip = spawnSync("redis-server", ["--version"]).status === 0 ? false : "no redis-server on this machine";

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { Rational, sumOf } from "#tax/calculator/rational.ts";
+import { Rational, sumOf } from "#tax/calculator/numbers/rational.ts";
 import { type CrashingApi, openCrashingApi } from "#test/kit/crashing_api.ts";
 import { patienceMs } from "../kit/patience.ts";
 

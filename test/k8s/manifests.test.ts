@@ -15,9 +15,9 @@ import {
   render,
   schemaOf,
   workloadsIn,
-} from "#test/kit/k8s_manifests.ts";
-import { coresOf, mibOf, rules } from "#test/kit/manifest_rules.ts";
-import { unreadFields } from "#test/kit/unread_fields.ts";
+} from "#test/kit/k8s/k8s_manifests.ts";
+import { coresOf, mibOf, rules } from "#test/kit/k8s/manifest_rules.ts";
+import { unreadFields } from "#test/kit/k8s/unread_fields.ts";
 
 const rendered = Object.fromEntries(noRenderer ? [] : overlays.map((overlay) => [overlay, render(overlay)]));
 /** A copy to spoil. */

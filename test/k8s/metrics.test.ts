@@ -10,7 +10,7 @@ import { startApi } from "#api/process/server.ts";
 import { silentLogger } from "#http/logger.ts";
 import { type ApiHarness, appConfig, openApiHarness, startTestWorker } from "#test/kit/api_harness.ts";
 import { startTestGateway } from "#test/kit/gateway_fixture.ts";
-import { k8sFolder, type Manifest, noPromtool } from "#test/kit/k8s_manifests.ts";
+import { k8sFolder, type Manifest, noPromtool } from "#test/kit/k8s/k8s_manifests.ts";
 
 const monitoring = join(k8sFolder, "components", "monitoring");
 const rulesOf = (): Manifest => parse(readFileSync(join(monitoring, "rules.yaml"), "utf8")).spec;

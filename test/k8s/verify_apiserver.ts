@@ -15,7 +15,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { freePort } from "#standalone/ports.ts";
-import { type Manifest, overlays, render } from "../kit/k8s_manifests.ts";
+import { type Manifest, overlays, render } from "#test/kit/k8s/k8s_manifests.ts";
 
 const foreignKinds = ["ScaledObject", "PodMonitor", "PrometheusRule"];
 const readyMsMax = 60_000;

@@ -17,7 +17,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { startEmbeddedPostgres } from "#standalone/embedded_postgres.ts";
 import { freePort } from "#standalone/ports.ts";
 import { startTestRedis } from "#standalone/test_redis.ts";
-import { environmentOf, k8sFolder, render, type Workload, workloadsIn } from "../kit/k8s_manifests.ts";
+import { environmentOf, k8sFolder, render, type Workload, workloadsIn } from "#test/kit/k8s/k8s_manifests.ts";
 import { type RoleProcess, sharedSecrets, startProcess } from "../kit/role_process.ts";
 
 const sizeMbMax = 350;

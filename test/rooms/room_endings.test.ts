@@ -8,8 +8,8 @@ import { dispose, LocalVideoTrack, TrackPublishOptions, TrackSource, VideoSource
 import { RoomServiceClient } from "livekit-server-sdk";
 import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import { echoConfig, frontDeskConfig } from "#standalone/first_agents.ts";
-import { RoomCaller } from "#test/kit/room_caller.ts";
-import { noLiveKit, openRoomHouse, type RoomHouse } from "#test/kit/room_house.ts";
+import { RoomCaller } from "#test/kit/rooms/room_caller.ts";
+import { noLiveKit, openRoomHouse, type RoomHouse } from "#test/kit/rooms/room_house.ts";
 
 const talker: VoiceAgentConfig = {
   welcome_message: "Welcome to the house. I am going to read the whole list of what we offer to you now.",

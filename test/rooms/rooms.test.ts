@@ -8,8 +8,8 @@ import { dispose } from "@livekit/rtc-node";
 import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import { readWav } from "#examples/wav_file.ts";
 import { echoConfig, frontDeskConfig } from "#standalone/first_agents.ts";
-import { RoomCaller } from "#test/kit/room_caller.ts";
-import { noLiveKit, openRoomHouse, type RoomHouse } from "#test/kit/room_house.ts";
+import { RoomCaller } from "#test/kit/rooms/room_caller.ts";
+import { noLiveKit, openRoomHouse, type RoomHouse } from "#test/kit/rooms/room_house.ts";
 
 /** Speaks for long, and stops for good at the first word. */
 const talker: VoiceAgentConfig = {

@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { dispose } from "@livekit/rtc-node";
-import { RoomCaller } from "#test/kit/room_caller.ts";
-import { noLiveKit, openRoomHouse, type RoomHouse } from "#test/kit/room_house.ts";
+import { RoomCaller } from "#test/kit/rooms/room_caller.ts";
+import { noLiveKit, openRoomHouse, type RoomHouse } from "#test/kit/rooms/room_house.ts";
 import { brokenRules, reliable } from "../golden/comparison.ts";
 import { type GoldenCall, goldenCalls, type Line, leadCall } from "../golden/golden_call.ts";
 import { SocketCaller } from "../golden/socket_call.ts";

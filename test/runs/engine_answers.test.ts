@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { answering, approving, eventually } from "#test/kit/app_client.ts";
-import { type EngineHarness, type EngineOptions, openEngineHarness } from "#test/kit/engine_harness.ts";
+import { type EngineHarness, type EngineOptions, openEngineHarness } from "#test/kit/runs/engine_harness.ts";
 
 const day = 86_400;
 const edges = (...ends: [string, string, string?][]) =>

@@ -5,8 +5,8 @@ import type { RunEvent } from "#contracts/run_event.ts";
 import type { LanguageModel } from "#providers/language_model.ts";
 import { openSql, type Sql } from "#store/sql.ts";
 import { answering, eventually } from "#test/kit/app_client.ts";
-import { CutLink } from "#test/kit/cut_link.ts";
-import { type EngineHarness, openEngineHarness } from "#test/kit/engine_harness.ts";
+import { type EngineHarness, openEngineHarness } from "#test/kit/runs/engine_harness.ts";
+import { CutLink } from "#test/kit/sockets/cut_link.ts";
 
 const chunk = "x".repeat(1024);
 const chunksEach = 200;

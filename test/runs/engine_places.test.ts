@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { LanguageModel } from "#providers/language_model.ts";
 import { answering, approving, eventually } from "#test/kit/app_client.ts";
-import { type EngineHarness, openEngineHarness } from "#test/kit/engine_harness.ts";
+import { type EngineHarness, openEngineHarness } from "#test/kit/runs/engine_harness.ts";
 
 /** Answers when it is let. */
 function held() {

@@ -5,7 +5,7 @@ import type { RunUsage } from "#contracts/run_event.ts";
 import { createRecorder } from "#runs/engine/recorder.ts";
 import { createRunClaims } from "#runs/engine/run_claim.ts";
 import { answering, eventually } from "#test/kit/app_client.ts";
-import { type EngineHarness, openEngineHarness } from "#test/kit/engine_harness.ts";
+import { type EngineHarness, openEngineHarness } from "#test/kit/runs/engine_harness.ts";
 
 const model = {
   async *reply() {

@@ -20,7 +20,7 @@ import { type ApiHarness, appConfig, openApiHarness } from "#test/kit/api_harnes
 import { type AppClient, answering, approving, eventually, openAppClient } from "#test/kit/app_client.ts";
 import { type RedisForTests, redisMissing, startRedis } from "#test/kit/redis_fixture.ts";
 import { type RoleProcess, sharedSecrets, startRole } from "#test/kit/role_process.ts";
-import { selfSigned } from "#test/kit/self_signed.ts";
+import { selfSigned } from "#test/kit/sockets/self_signed.ts";
 
 const redisUrl = process.env.TEST_REDIS_URL;
 

@@ -6,7 +6,7 @@ import { createRunMetrics } from "#runs/run_metrics.ts";
 import { openSql } from "#store/sql.ts";
 import { type ApiHarness, openApiHarness, startTestWorker } from "#test/kit/api_harness.ts";
 import { type AppClient, answering, approving, openAppClient } from "#test/kit/app_client.ts";
-import { samplesIn } from "#test/kit/metric_samples.ts";
+import { samplesIn } from "#test/kit/k8s/metric_samples.ts";
 
 describe("the figures of a worker", () => {
   let api: ApiHarness;

@@ -19,7 +19,7 @@ import { type ApiHarness, appConfig, openApiHarness, sessions, workerMail } from
 import { type AppClient, openAppClient } from "#test/kit/app_client.ts";
 import { type RedisForTests, redisMissing, startRedis } from "#test/kit/redis_fixture.ts";
 import { type RoleProcess, sharedSecrets, startRole } from "#test/kit/role_process.ts";
-import { type AppAddress, askApp, assertWhole, followRun, jsonOf } from "#test/kit/run_followers.ts";
+import { type AppAddress, askApp, assertWhole, followRun, jsonOf } from "#test/kit/runs/run_followers.ts";
 import { bestTransport } from "../kit/transports.ts";
 
 const redisUrl = process.env.TEST_REDIS_URL;

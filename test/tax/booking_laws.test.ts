@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
 import { calculateWith } from "#tax/calculator/calculate.ts";
-import { Rational, sumOf } from "#tax/calculator/rational.ts";
+import { Rational, sumOf } from "#tax/calculator/numbers/rational.ts";
 import type { Rule } from "#tax/rules/rule.ts";
 import { type BookingDesk, openBookingDesk } from "#test/kit/tax/booking_desk.ts";
 import { ruleOf, rulesetOf } from "#test/kit/tax/calculation_fixture.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { calculate } from "#tax/calculator/calculate.ts";
 import type { CalculationRequest } from "#tax/calculator/calculation_request.ts";
-import { Rational, sumOf } from "#tax/calculator/rational.ts";
+import { Rational, sumOf } from "#tax/calculator/numbers/rational.ts";
 import { loadRuleset } from "#tax/rules/rule_files.ts";
 import { readPublicCases } from "#test/kit/tax/public_tax_cases.ts";
 

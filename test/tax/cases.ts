@@ -5,7 +5,7 @@
  */
 import { calculate } from "#tax/calculator/calculate.ts";
 import type { CalculationRequest } from "#tax/calculator/calculation_request.ts";
-import { Rational, sumOf } from "#tax/calculator/rational.ts";
+import { Rational, sumOf } from "#tax/calculator/numbers/rational.ts";
 import { loadRuleset } from "#tax/rules/rule_files.ts";
 import { readPublicCases } from "#test/kit/tax/public_tax_cases.ts";
 

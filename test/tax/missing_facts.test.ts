@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { calculate } from "#tax/calculator/calculate.ts";
 import type { CalculationRequest } from "#tax/calculator/calculation_request.ts";
-import { Rational } from "#tax/calculator/rational.ts";
+import { Rational } from "#tax/calculator/numbers/rational.ts";
 import { channels } from "#tax/rules/rule.ts";
 import { loadRuleset } from "#tax/rules/rule_files.ts";
 import { randomStay } from "#test/kit/tax/random_stay.ts";

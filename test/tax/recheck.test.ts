@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { recheckNightly } from "#tax/bookings/recheck.ts";
+import { recheckNightly } from "#tax/recheck/recheck.ts";
 import type { Rule } from "#tax/rules/rule.ts";
 import { type BookingDesk, openBookingDesk } from "#test/kit/tax/booking_desk.ts";
 import { ruleOf, rulesetOf } from "#test/kit/tax/calculation_fixture.ts";

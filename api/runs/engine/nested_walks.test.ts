@@ -3,7 +3,17 @@ import { describe, it } from "node:test";
 import { runLimits } from "#contracts/run_event.ts";
 import type { WorkflowDefinition, WorkflowNode } from "#contracts/workflow.ts";
 import type { LanguageModel } from "#providers/language_model.ts";
-import { ask, chain, eventually, hangingModel, input, type LifeOptions, life, model, out } from "#test/kit/run_life.ts";
+import {
+  ask,
+  chain,
+  eventually,
+  hangingModel,
+  input,
+  type LifeOptions,
+  life,
+  model,
+  out,
+} from "#test/kit/runs/run_life.ts";
 import { NodeError } from "#workflows/nodes/node_kind.ts";
 
 const say: WorkflowNode = {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { LanguageModel } from "#providers/language_model.ts";
-import { ask, chain, eventually, hangingModel, input, life, model, out } from "#test/kit/run_life.ts";
+import { ask, chain, eventually, hangingModel, input, life, model, out } from "#test/kit/runs/run_life.ts";
 import { NodeError } from "#workflows/nodes/node_kind.ts";
 
 describe("a run", () => {

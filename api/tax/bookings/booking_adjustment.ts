@@ -14,7 +14,7 @@ import type { BillableCaller } from "#identity/api_keys.ts";
 import { calculateWith, placeRulesFor } from "../calculator/calculate.ts";
 import { CalculationRequest } from "../calculator/calculation_request.ts";
 import { refusing } from "../calculator/calculations.ts";
-import { parseExactJson } from "../calculator/exact_json.ts";
+import { parseExactJson } from "../calculator/numbers/exact_json.ts";
 import { refuseWhenFrozen } from "../invoices/live_invoice.ts";
 import type { PlaceRules } from "../rules/ruleset.ts";
 import { changeBooking, changing, type NewChange } from "./booking_change.ts";

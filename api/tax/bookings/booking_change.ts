@@ -12,7 +12,7 @@ import type { BillableCaller } from "#identity/api_keys.ts";
 import { type AnySql, type Fragment, isLockedOut, json, type Sql } from "#store/sql.ts";
 import type { CalculationAnswer } from "../calculator/calculation_answer.ts";
 import type { CalculationRequest } from "../calculator/calculation_request.ts";
-import { addDays } from "../calculator/calendar.ts";
+import { addDays } from "../calculator/law/calendar.ts";
 import type { BookingState } from "./booking_lifecycle.ts";
 import type { BookingRow } from "./booking_record.ts";
 import { TaxDelta } from "./tax_delta.ts";

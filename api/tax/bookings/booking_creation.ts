@@ -13,7 +13,7 @@ import { type AnySql, json } from "#store/sql.ts";
 import { calculateWith, placeRulesFor } from "../calculator/calculate.ts";
 import { CalculationRequest } from "../calculator/calculation_request.ts";
 import { refusing } from "../calculator/calculations.ts";
-import { parseExactJson } from "../calculator/exact_json.ts";
+import { parseExactJson } from "../calculator/numbers/exact_json.ts";
 import { requireUsableIssuer } from "../invoices/issuers.ts";
 import { changing, figuresOf, type NewChange, writeChange } from "./booking_change.ts";
 import type { BookingDeps } from "./booking_deps.ts";

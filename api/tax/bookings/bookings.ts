@@ -9,6 +9,7 @@ import { oneOf } from "#contracts/one_of.ts";
 import { type Route, route } from "#http/route.ts";
 import { timeBoundsOf, timeRangeQuery } from "#http/time_range.ts";
 import { invalidRequest } from "#http/validation.ts";
+import { recheckRoutes } from "../recheck/recheck.ts";
 import { isCalendarDate } from "../rules/ruleset.ts";
 import { bookingAdjustmentRoute } from "./booking_adjustment.ts";
 import { BookingChange, changesOf } from "./booking_change.ts";
@@ -27,7 +28,6 @@ import {
 } from "./booking_record.ts";
 import { bookingRefundRoute } from "./booking_refund.ts";
 import { bookingVoidRoute } from "./booking_void.ts";
-import { recheckRoutes } from "./recheck.ts";
 
 const BookingPage = named(
   "BookingPage",

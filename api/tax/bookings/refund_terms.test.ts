@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { ruleOf, rulesetOf, today } from "#test/kit/tax/calculation_fixture.ts";
 import { calculateWith } from "../calculator/calculate.ts";
 import type { CalculationRequest } from "../calculator/calculation_request.ts";
-import { Rational } from "../calculator/rational.ts";
+import { Rational } from "../calculator/numbers/rational.ts";
 import type { Rule } from "../rules/rule.ts";
 import type { PlaceRules } from "../rules/ruleset.ts";
 import { afterRefund, RefundProblem } from "./refund_terms.ts";

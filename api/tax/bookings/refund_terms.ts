@@ -4,9 +4,9 @@
  */
 import type { CalculationAnswer } from "../calculator/calculation_answer.ts";
 import { CalculationProblem, type CalculationRequest } from "../calculator/calculation_request.ts";
-import { addDays } from "../calculator/calendar.ts";
-import { minorDigitsOf } from "../calculator/currency.ts";
-import { Rational, sumOf } from "../calculator/rational.ts";
+import { addDays } from "../calculator/law/calendar.ts";
+import { minorDigitsOf } from "../calculator/numbers/currency.ts";
+import { Rational, sumOf } from "../calculator/numbers/rational.ts";
 import type { BookingState } from "./booking_lifecycle.ts";
 import { shortenedRequest } from "./stay_changes.ts";
 import { nothingDue } from "./tax_delta.ts";

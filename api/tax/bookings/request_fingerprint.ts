@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { type CalculationRequest, stayFrom } from "../calculator/calculation_request.ts";
-import { Rational } from "../calculator/rational.ts";
+import { Rational } from "../calculator/numbers/rational.ts";
 
 /** Of plain data without `undefined` in arrays. Hex. */
 export function fingerprintOf(meaning: unknown): string {

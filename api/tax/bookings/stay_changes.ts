@@ -1,6 +1,6 @@
 /** What becomes of a booked stay that changes: pure. */
 import { type CalculationRequest, requireDays } from "../calculator/calculation_request.ts";
-import { addDays } from "../calculator/calendar.ts";
+import { addDays } from "../calculator/law/calendar.ts";
 
 /** Fields of a calculation that are to have another value. */
 export type StayChanges = { [Field in keyof CalculationRequest]?: CalculationRequest[Field] };

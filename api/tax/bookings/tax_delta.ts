@@ -6,8 +6,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { named } from "#contracts/named_schema.ts";
 import type { CalculationAnswer, TaxComponent } from "../calculator/calculation_answer.ts";
-import { minorDigitsOf } from "../calculator/currency.ts";
-import { Rational, sumOf } from "../calculator/rational.ts";
+import { minorDigitsOf } from "../calculator/numbers/currency.ts";
+import { Rational, sumOf } from "../calculator/numbers/rational.ts";
 
 const Difference = Type.String({ description: "after less before; negative where tax is given back" });
 

@@ -14,12 +14,12 @@ import {
   untaxedIn,
   withLapsedTariffs,
 } from "./completeness.ts";
-import { minorDigitsOf } from "./currency.ts";
 import { type Evaluation, evaluate } from "./evaluation.ts";
-import { lawKnownAt } from "./known_law.ts";
-import { periodOf } from "./law_periods.ts";
+import { lawKnownAt } from "./law/known_law.ts";
+import { periodOf } from "./law/law_periods.ts";
 import { type MissingInput, resolveMissing } from "./missing_inputs.ts";
-import type { Rational } from "./rational.ts";
+import { minorDigitsOf } from "./numbers/currency.ts";
+import type { Rational } from "./numbers/rational.ts";
 
 export interface CalculationOptions {
   /** The day of calculation, YYYY-MM-DD: what is left out counts as booked today. */

@@ -7,9 +7,9 @@ import type { Ruleset } from "../rules/ruleset.ts";
 import { calculate } from "./calculate.ts";
 import type { CalculationAnswer } from "./calculation_answer.ts";
 import { CalculationProblem, type CalculationRequest } from "./calculation_request.ts";
-import { addDays } from "./calendar.ts";
-import { parseExactJson } from "./exact_json.ts";
-import { Rational, sumOf } from "./rational.ts";
+import { addDays } from "./law/calendar.ts";
+import { parseExactJson } from "./numbers/exact_json.ts";
+import { Rational, sumOf } from "./numbers/rational.ts";
 
 /** What holds for all laws and stays. A failure prints the seed that repeats it. */
 const seasons = { summer: [{ from: "06-01", to: "08-31" }], turn: [{ from: "12-15", to: "01-15" }] };

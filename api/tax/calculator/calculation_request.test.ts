@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { withoutAbsent } from "#http/json_body.ts";
 import { validatorFor } from "#http/validation.ts";
 import { CalculationRequest } from "./calculation_request.ts";
-import { parseExactJson } from "./exact_json.ts";
+import { parseExactJson } from "./numbers/exact_json.ts";
 
 const validator = validatorFor(CalculationRequest);
 const stay = { jurisdiction_code: "NL-TST", stay_date: "2026-06-10", nights: 2, nightly_rate: 100, currency: "EUR" };

@@ -8,9 +8,9 @@ import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { channels, customerTypes, propertyTypes, purposes } from "../rules/rule.ts";
 import { isCalendarDate } from "../rules/ruleset.ts";
-import { addDays } from "./calendar.ts";
-import { isCurrency } from "./currency.ts";
-import { Rational } from "./rational.ts";
+import { addDays } from "./law/calendar.ts";
+import { isCurrency } from "./numbers/currency.ts";
+import { Rational } from "./numbers/rational.ts";
 
 /** More than any price: what is read exactly has to be bounded, too. */
 const amountDigitsMax = 15;

@@ -14,7 +14,7 @@ import type { Ruleset } from "../rules/ruleset.ts";
 import { type CalculationOptions, calculate } from "./calculate.ts";
 import { CalculationAnswer } from "./calculation_answer.ts";
 import { CalculationProblem, CalculationRequest } from "./calculation_request.ts";
-import { parseExactJson } from "./exact_json.ts";
+import { parseExactJson } from "./numbers/exact_json.ts";
 
 /** Calculations in one batch. */
 const batchMax = 100;

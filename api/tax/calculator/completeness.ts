@@ -10,7 +10,7 @@ import { classOn } from "../rules/evidence.ts";
 import type { KnownRule, KnownVersion, PlaceRules } from "../rules/ruleset.ts";
 import { fills, fillsSlot, type PlaceSlot, type SlotState, slotKinds, slotLevels, slotStates } from "../rules/slot.ts";
 import { CalculationProblem, type CalculationRequest, type Stay } from "./calculation_request.ts";
-import { isWithin } from "./calendar.ts";
+import { isWithin } from "./law/calendar.ts";
 import { anchorDate, noTariff } from "./segments.ts";
 
 const nullable = <T extends ReturnType<typeof Type.String>>(schema: T) => Type.Union([schema, Type.Null()]);

@@ -4,7 +4,7 @@
  */
 import { allTermsOf, type KnownRule, type PlaceRules, type Terms } from "../rules/ruleset.ts";
 import { CalculationProblem, type Stay } from "./calculation_request.ts";
-import { Rational, sumOf } from "./rational.ts";
+import { Rational, sumOf } from "./numbers/rational.ts";
 import { taxOf } from "./rule_amounts.ts";
 import type { RuleTax } from "./rule_tax.ts";
 

@@ -3,8 +3,8 @@ import type { Predicate, RateAmount } from "../rules/rule.ts";
 import type { KnownVersion, Terms } from "../rules/ruleset.ts";
 import type { Stay } from "./calculation_request.ts";
 import { counted } from "./counted.ts";
-import { minorDigitsOf } from "./currency.ts";
-import type { Rational } from "./rational.ts";
+import { minorDigitsOf } from "./numbers/currency.ts";
+import type { Rational } from "./numbers/rational.ts";
 import type { AppliedRate, SegmentTax } from "./rule_tax.ts";
 
 const unitTexts: Record<NonNullable<Terms["unit"]>, string> = {

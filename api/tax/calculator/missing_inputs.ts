@@ -14,8 +14,8 @@ import {
 } from "../rules/ruleset.ts";
 import { adultAge, type CalculationRequest, type Stay } from "./calculation_request.ts";
 import { type Evaluation, evaluate } from "./evaluation.ts";
-import { periodOf } from "./law_periods.ts";
-import { type Rational, sumOf } from "./rational.ts";
+import { periodOf } from "./law/law_periods.ts";
+import { type Rational, sumOf } from "./numbers/rational.ts";
 import type { RuleTax } from "./rule_tax.ts";
 
 export interface MissingInput {

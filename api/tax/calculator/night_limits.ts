@@ -1,8 +1,8 @@
 /** What the law does to an amount once it is there: falling nights, offset, floor and cap. */
 import type { Terms } from "../rules/ruleset.ts";
 import type { Stay } from "./calculation_request.ts";
+import { Rational, smallerOf, sumOf } from "./numbers/rational.ts";
 import { factorOf } from "./person_shares.ts";
-import { Rational, smallerOf, sumOf } from "./rational.ts";
 import { type MoneyReader, type NightTax, type PersonShares, type Surroundings, totalOf } from "./rule_tax.ts";
 
 export function applyNightBands(nights: readonly NightTax[], terms: Terms): void {

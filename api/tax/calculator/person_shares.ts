@@ -1,7 +1,7 @@
 /** Who pays how much of a tax by the person. */
 import type { Terms } from "../rules/ruleset.ts";
 import { adultAge, type GuestAge, type Stay } from "./calculation_request.ts";
-import { Rational } from "./rational.ts";
+import { Rational } from "./numbers/rational.ts";
 import type { MoneyReader, PersonShares } from "./rule_tax.ts";
 
 export function personShares(terms: Terms, stay: Stay, money: MoneyReader): PersonShares {

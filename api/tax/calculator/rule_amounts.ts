@@ -6,8 +6,9 @@ import type { Bands, RateAmount } from "../rules/rule.ts";
 import type { KnownRule, Terms } from "../rules/ruleset.ts";
 import type { Stay } from "./calculation_request.ts";
 import { applyBound, applyNightBands, applyOffset } from "./night_limits.ts";
+import { Rational, smallerOf, sumOf } from "./numbers/rational.ts";
+import { roundLine, roundParts } from "./numbers/tax_rounding.ts";
 import { personShares } from "./person_shares.ts";
-import { Rational, smallerOf, sumOf } from "./rational.ts";
 import {
   type AppliedRate,
   type Charge,
@@ -22,7 +23,6 @@ import {
   totalOf,
 } from "./rule_tax.ts";
 import { type Exemption, type Segment, segmentsOf } from "./segments.ts";
-import { roundLine, roundParts } from "./tax_rounding.ts";
 import { baseOf } from "./taxable_base.ts";
 
 export function taxOf(rule: KnownRule, around: Surroundings): RuleTax {

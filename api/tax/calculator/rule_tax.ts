@@ -1,7 +1,7 @@
 /** What a rule comes to on a stay, night by night: the words that its computation is told in. */
 import type { KnownRule, Terms } from "../rules/ruleset.ts";
 import { CalculationProblem, type Stay } from "./calculation_request.ts";
-import { Rational, sumOf } from "./rational.ts";
+import { Rational, sumOf } from "./numbers/rational.ts";
 import type { Exemption, Segment } from "./segments.ts";
 
 /** So many times so much. */

@@ -4,10 +4,10 @@
  */
 import type { KnownRule, KnownVersion, Terms } from "../rules/ruleset.ts";
 import type { Stay } from "./calculation_request.ts";
-import { addMonths, isWithin } from "./calendar.ts";
 import { counted } from "./counted.ts";
-import { holds, type Night } from "./predicate.ts";
-import { Rational } from "./rational.ts";
+import { addMonths, isWithin } from "./law/calendar.ts";
+import { holds, type Night } from "./law/predicate.ts";
+import { Rational } from "./numbers/rational.ts";
 
 export interface Exemption {
   code: string;

@@ -1,7 +1,7 @@
 /** What a tax is taken of: the parts of the price that count, with and without other taxes. */
 import type { PricePart } from "../rules/rule.ts";
 import { joinsBaseOf, type KnownRule, type Terms } from "../rules/ruleset.ts";
-import { Rational, sumOf } from "./rational.ts";
+import { Rational, sumOf } from "./numbers/rational.ts";
 import { hundredth, type MoneyReader, type RuleTax, type Surroundings } from "./rule_tax.ts";
 
 const parts = ["breakfast", "cleaning", "service_charge"] as const satisfies readonly PricePart[];

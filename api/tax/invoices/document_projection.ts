@@ -3,9 +3,9 @@
 import type { LegalProfile } from "#accounts/legal_profile.ts";
 import type { CalculationAnswer, TaxComponent } from "../calculator/calculation_answer.ts";
 import type { CalculationRequest } from "../calculator/calculation_request.ts";
-import { addDays } from "../calculator/calendar.ts";
-import { minorDigitsOf } from "../calculator/currency.ts";
-import { Rational, sumOf } from "../calculator/rational.ts";
+import { addDays } from "../calculator/law/calendar.ts";
+import { minorDigitsOf } from "../calculator/numbers/currency.ts";
+import { Rational, sumOf } from "../calculator/numbers/rational.ts";
 import type { KnownRule } from "../rules/ruleset.ts";
 import { hasEn16931 } from "./code_lists.ts";
 import { documentTextIn } from "./document_text.ts";

@@ -8,7 +8,7 @@ import { legalFields, legalWords } from "#accounts/legal_profile.ts";
 import { type Named, named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { invalidRequest } from "#http/validation.ts";
-import { Rational } from "../calculator/rational.ts";
+import { Rational } from "../calculator/numbers/rational.ts";
 import { isCalendarDate } from "../rules/ruleset.ts";
 import { isPaymentMeans, isVatExemptionCode } from "./code_lists.ts";
 import { isDocumentText } from "./document_text.ts";

@@ -13,7 +13,7 @@ import {
   stayWithoutVat,
 } from "#test/kit/tax/invoice_fixture.ts";
 import type { TaxComponent } from "../calculator/calculation_answer.ts";
-import { Rational, sumOf } from "../calculator/rational.ts";
+import { Rational, sumOf } from "../calculator/numbers/rational.ts";
 import { creditNoteFor, type InvoicedStay, projectInvoice } from "./document_projection.ts";
 import type { InvoiceDocument } from "./invoice_document.ts";
 import { violationsIn } from "./rules/check_document.ts";

@@ -6,8 +6,8 @@
  * general taxes on the same amount, each is told, though EN 16931 knows one for a line.
  */
 import type { CalculationAnswer, TaxComponent } from "../calculator/calculation_answer.ts";
-import { minorDigitsOf } from "../calculator/currency.ts";
-import { Rational, sumOf } from "../calculator/rational.ts";
+import { minorDigitsOf } from "../calculator/numbers/currency.ts";
+import { Rational, sumOf } from "../calculator/numbers/rational.ts";
 import type { KnownRule } from "../rules/ruleset.ts";
 import { isUnionCountry } from "./code_lists.ts";
 import type { VatCategory } from "./invoice_document.ts";

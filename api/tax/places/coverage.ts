@@ -9,8 +9,8 @@ import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import { invalidRequest } from "#http/validation.ts";
-import { acceptsCsv, csvResponse } from "../bookings/csv_response.ts";
 import { SlotReport, slotReports } from "../calculator/completeness.ts";
+import { acceptsCsv, csvResponse } from "../liability/csv_response.ts";
 import { isCalendarDate, type Ruleset } from "../rules/ruleset.ts";
 import { slotKinds, slotLevels, slotStates } from "../rules/slot.ts";
 

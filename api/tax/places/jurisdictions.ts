@@ -5,8 +5,8 @@ import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import { nullableText } from "#http/timestamp.ts";
-import { isWithin } from "../calculator/calendar.ts";
 import { coverageStatus, coverageStatuses, slotReports } from "../calculator/completeness.ts";
+import { isWithin } from "../calculator/law/calendar.ts";
 import type { PlaceRules, Ruleset } from "../rules/ruleset.ts";
 import { type Jurisdiction, jurisdictionStatuses, jurisdictionTypes } from "./jurisdiction.ts";
 

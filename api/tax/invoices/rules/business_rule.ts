@@ -1,5 +1,5 @@
 /** A business rule as data: its published name, the term it is about, and where a document breaks it. */
-import { Rational } from "../../calculator/rational.ts";
+import { Rational } from "../../calculator/numbers/rational.ts";
 import type { DocumentLine, InvoiceDocument, Party, VatBreakdown } from "../invoice_document.ts";
 
 export interface BusinessRule {

@@ -1,6 +1,6 @@
 /** EN 16931: the document as a whole, its parties, payment and totals. */
 
-import { sumOf } from "../../calculator/rational.ts";
+import { sumOf } from "../../calculator/numbers/rational.ts";
 import { isCalendarDate } from "../../rules/ruleset.ts";
 import { isAddressScheme, isCountry, isInvoiceCurrency, isPaymentMeans, isRegistrationScheme } from "../code_lists.ts";
 import type { InvoiceDocument, Party } from "../invoice_document.ts";

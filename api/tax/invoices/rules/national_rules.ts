@@ -1,5 +1,5 @@
 /** Peppol BIS Billing 3.0: rules of the seller's country, as far as they touch what our invoices say. */
-import { Rational } from "../../calculator/rational.ts";
+import { Rational } from "../../calculator/numbers/rational.ts";
 import type { InvoiceDocument, Party } from "../invoice_document.ts";
 import { amountOf, type BusinessRule, isFilled, mustHold } from "./business_rule.ts";
 import { isNorwegianNumber, isSwedishNumber } from "./identifier_checks.ts";

@@ -1,5 +1,5 @@
 /** Peppol BIS Billing 3.0: what it asks for beyond EN 16931. */
-import { Rational } from "../../calculator/rational.ts";
+import { Rational } from "../../calculator/numbers/rational.ts";
 import { isInvoiceCurrency, isPeppolAddressScheme } from "../code_lists.ts";
 import { type InvoiceDocument, peppolCustomizationId, type VatCategory } from "../invoice_document.ts";
 import { amountOf, type BusinessRule, eachLine, eachParty, eachVat, isFilled, mustHold } from "./business_rule.ts";

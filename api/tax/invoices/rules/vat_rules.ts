@@ -1,5 +1,5 @@
 /** EN 16931: VAT, by category. */
-import { Rational, sumOf } from "../../calculator/rational.ts";
+import { Rational, sumOf } from "../../calculator/numbers/rational.ts";
 import { isVatExemptionCode } from "../code_lists.ts";
 import { type InvoiceDocument, type VatBreakdown, type VatCategory, vatCategories } from "../invoice_document.ts";
 import {

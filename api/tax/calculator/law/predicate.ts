@@ -1,9 +1,9 @@
 /** Whether facts of a stay and one of its nights meet a rule's condition. */
-import type { Predicate } from "../rules/rule.ts";
-import type { Season } from "../rules/ruleset.ts";
-import type { Stay } from "./calculation_request.ts";
+import type { Predicate } from "../../rules/rule.ts";
+import type { Season } from "../../rules/ruleset.ts";
+import type { Stay } from "../calculation_request.ts";
+import { Rational } from "../numbers/rational.ts";
 import { isInSeason, isWithin, weekdayOf } from "./calendar.ts";
-import { Rational } from "./rational.ts";
 
 export interface Night {
   /** Counts from 0. */

@@ -11,8 +11,8 @@ import { executeRunTask } from "#runs/run_queue.ts";
 import { sweepRuns } from "#runs/run_sweeper.ts";
 import type { Sql } from "#store/sql.ts";
 import type { NodeDeps } from "#workflows/nodes/node_kind.ts";
-import { type ApiHarness, openApiHarness } from "./api_harness.ts";
-import { type AppClient, openAppClient } from "./app_client.ts";
+import { type ApiHarness, openApiHarness } from "../api_harness.ts";
+import { type AppClient, openAppClient } from "../app_client.ts";
 
 export interface EngineOptions {
   workerId?: string;

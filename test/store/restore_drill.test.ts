@@ -11,7 +11,7 @@ import { migrate, readMigrations } from "#store/migrations.ts";
 import { type ApiHarness, appConfig, openApiHarness } from "#test/kit/api_harness.ts";
 import { createEmptyDatabase } from "#test/kit/database.ts";
 import { type DebianPostgres, debianPostgresMissing, startDebianPostgres } from "#test/kit/debian_postgres.ts";
-import { root } from "./rooms.ts";
+import { root } from "../house/rooms.ts";
 
 const { encryptionKey } = appConfig;
 const stay = { jurisdiction_code: "IT-RM-ROM", stay_date: "2026-12-01", nights: 2, nightly_rate: 90, currency: "EUR" };

@@ -28,7 +28,7 @@ export const coresOf = (quantity: string) =>
 /** `512Mi` or `1Gi`. */
 export const mibOf = (quantity: string) => Number.parseInt(quantity, 10) * (quantity.endsWith("Gi") ? 1024 : 1);
 
-const example = readFileSync(new URL("../../.env.example", import.meta.url), "utf8");
+const example = readFileSync(new URL("../../../.env.example", import.meta.url), "utf8");
 const exampleVariables = new Set([...example.matchAll(/^([A-Z_]+)=/gm)].map((match) => match[1] ?? ""));
 
 /** What may not stand in a manifest. */

@@ -16,9 +16,9 @@ import { startWorkerPool } from "#media/threads/worker_pool.ts";
 import { type LiveKitServer, startLiveKitServer } from "#standalone/livekit_server.ts";
 import { freePort } from "#standalone/ports.ts";
 import type { Sql } from "#store/sql.ts";
-import { appConfig, openApiHarness, workerMail } from "./api_harness.ts";
-import { silentLog } from "./gateway_fixture.ts";
-import { patienceMs } from "./patience.ts";
+import { appConfig, openApiHarness, workerMail } from "../api_harness.ts";
+import { silentLog } from "../gateway_fixture.ts";
+import { patienceMs } from "../patience.ts";
 import type { RoomTicket } from "./room_caller.ts";
 
 export interface RoomHouse {

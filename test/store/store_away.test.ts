@@ -6,8 +6,8 @@ import { createMemoryBus } from "#bus/memory_bus.ts";
 import { silentLogger } from "#http/logger.ts";
 import { openSql, reconnectDelayS, type SqlPool } from "#store/sql.ts";
 import { appConfig } from "#test/kit/api_harness.ts";
-import { CutLink } from "#test/kit/cut_link.ts";
 import { createTestDatabase, type TestDatabase } from "#test/kit/database.ts";
+import { CutLink } from "#test/kit/sockets/cut_link.ts";
 
 describe("a Postgres that is away", () => {
   let database: TestDatabase;

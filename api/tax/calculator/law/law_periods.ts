@@ -2,7 +2,7 @@
  * The spans of days in which the law of a place stays as it is: what was found for one day of a span
  * holds for all of it. Kept for each place as long as its rules are.
  */
-import type { PlaceRules } from "../rules/ruleset.ts";
+import type { PlaceRules } from "../../rules/ruleset.ts";
 
 const boundariesOf = new WeakMap<PlaceRules, readonly string[]>();
 

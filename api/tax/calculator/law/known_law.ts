@@ -1,5 +1,5 @@
 /** The law as it was known on a day: what a replay calculates by. */
-import type { KnownRule, KnownVersion, PlaceRules } from "../rules/ruleset.ts";
+import type { KnownRule, KnownVersion, PlaceRules } from "../../rules/ruleset.ts";
 
 /** `place` without what came to be known after `day`, YYYY-MM-DD; what that replaced goes on. */
 export function lawKnownAt(place: PlaceRules, day: string): PlaceRules {

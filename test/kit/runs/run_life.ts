@@ -13,7 +13,7 @@ import type { ClaimedRun } from "#runs/engine/run_claim.ts";
 import { executeRun } from "#runs/engine/run_executor.ts";
 import type { NodeRunRow, RunOutcome } from "#runs/run_rows.ts";
 import type { NodeDeps } from "#workflows/nodes/node_kind.ts";
-import { patienceMs } from "./patience.ts";
+import { patienceMs } from "../patience.ts";
 
 export const input = { id: "in", type: "input" };
 export const out = (inputs: Record<string, unknown>) => ({ id: "out", type: "output", inputs });

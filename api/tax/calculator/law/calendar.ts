@@ -1,5 +1,5 @@
 /** Days as the law counts them: dates without a time or a zone, as YYYY-MM-DD. */
-import type { Season } from "../rules/ruleset.ts";
+import type { Season } from "../../rules/ruleset.ts";
 
 const dayMs = 86_400_000;
 

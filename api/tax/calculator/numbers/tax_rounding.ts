@@ -1,8 +1,8 @@
 /** Rounding by law: how, to what, and at which level. The last taxed night bears what rounding the line changes. */
-import type { Terms } from "../rules/ruleset.ts";
+import type { Terms } from "../../rules/ruleset.ts";
+import { type NightTax, type SegmentTax, totalOf } from "../rule_tax.ts";
 import { minorDigitsOf } from "./currency.ts";
 import { Rational, sumOf } from "./rational.ts";
-import { type NightTax, type SegmentTax, totalOf } from "./rule_tax.ts";
 
 export function roundingOf(terms: Terms, currency: string) {
   const digits = minorDigitsOf(currency);

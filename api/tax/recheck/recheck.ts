@@ -12,13 +12,13 @@ import { type Route, route } from "#http/route.ts";
 import { nullableText, Timestamp } from "#http/timestamp.ts";
 import { invalidRequest } from "#http/validation.ts";
 import { json, type Sql } from "#store/sql.ts";
+import type { BookingDeps } from "../bookings/booking_deps.ts";
+import type { BookingOwner } from "../bookings/booking_record.ts";
 import { calculateWith } from "../calculator/calculate.ts";
 import type { CalculationAnswer } from "../calculator/calculation_answer.ts";
 import { CalculationProblem, type CalculationRequest } from "../calculator/calculation_request.ts";
+import { acceptsCsv, csvResponse } from "../liability/csv_response.ts";
 import { isCalendarDate, type Ruleset } from "../rules/ruleset.ts";
-import type { BookingDeps } from "./booking_deps.ts";
-import type { BookingOwner } from "./booking_record.ts";
-import { acceptsCsv, csvResponse } from "./csv_response.ts";
 import { lawDifference, RecheckRow } from "./law_difference.ts";
 
 /** Bookings that one request looks at: what takes longer is the nightly job's. */

@@ -5,8 +5,8 @@ import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import type { CalculationAnswer } from "../calculator/calculation_answer.ts";
 import type { SlotReport } from "../calculator/completeness.ts";
-import { minorDigitsOf } from "../calculator/currency.ts";
-import { Rational } from "../calculator/rational.ts";
+import { minorDigitsOf } from "../calculator/numbers/currency.ts";
+import { Rational } from "../calculator/numbers/rational.ts";
 
 export const recheckCauses = [
   "new_version",

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseAllDocuments } from "yaml";
 
-export const k8sFolder = fileURLToPath(new URL("../../k8s", import.meta.url));
+export const k8sFolder = fileURLToPath(new URL("../../../k8s", import.meta.url));
 export const overlays = ["dev", "production"] as const;
 
 /** Where `.ci/run` keeps what it fetched or built. */

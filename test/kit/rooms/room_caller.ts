@@ -14,9 +14,9 @@ import {
   TrackSource,
 } from "@livekit/rtc-node";
 import type { ClientMessage, SentMessage, ServerMessageType } from "#contracts/voice_protocol.ts";
-import type { CallDriver, Line } from "../golden/golden_call.ts";
-import { patienceMs } from "./patience.ts";
-import { voiceSample } from "./session_harness.ts";
+import type { CallDriver, Line } from "../../golden/golden_call.ts";
+import { patienceMs } from "../patience.ts";
+import { voiceSample } from "../session_harness.ts";
 
 const rateHz = 16_000;
 const frameMs = 20;
