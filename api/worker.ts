@@ -19,6 +19,7 @@ import { purgeExpiredCredentials } from "#identity/purge.ts";
 import { createGuardedHttp } from "#outbound/guarded_http.ts";
 import { type LiveKitSettings, openLiveKit } from "#outbound/livekit.ts";
 import { openMailer } from "#outbound/mailer.ts";
+import { McpPool } from "#outbound/mcp_pool.ts";
 import { createCallbackDelivery, rescueCallbacks } from "#runs/callback_delivery.ts";
 import { nodeDepsFor } from "#runs/engine/node_deps.ts";
 import { type RunEngine, startRunEngine } from "#runs/engine/run_engine.ts";
@@ -101,6 +102,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
   });
   const listener = await listen(fetch, { host: config.bindAddress, port: config.workerPort });
   const http = createGuardedHttp({ allowPrivateAddresses: config.allowPrivateAddresses });
+  const mcp = new McpPool(http);
   const encryption = createEncryption(config.encryptionKey);
   const mailer = openMailer({
     smtpUrl: config.smtpUrl,
@@ -115,7 +117,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     newId: () => crypto.randomUUID(),
     workerId: `${hostname()}:${process.pid}:${crypto.randomUUID().slice(0, 8)}`,
     metrics: runMetrics,
-    nodeDeps: (claimed) => nodeDepsFor({ sql, http, encryption, now }, claimed),
+    nodeDeps: (claimed) => nodeDepsFor({ sql, http, mcp, encryption, now }, claimed),
   });
   engine = runEngine;
   const callbacks = createCallbackDelivery({ sql, http, encryption, logger, now });
@@ -200,6 +202,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
       ]);
       await runEngine.stop();
       await callbacks.close();
+      await mcp.close();
       await http.close();
       mailer.close();
       if (!given.bus) await bus.close();

@@ -57,9 +57,11 @@ export const callWarningCodes = {
   input_overrun: again("Audio came faster than it is heard, and the oldest was dropped."),
   late_tool_result: final("A result came for a tool call or a transfer that nobody waits for."),
   max_tool_steps: final("The model called tools in `max_tool_steps` steps of a turn; it answers with what it has."),
+  mcp_unavailable: again("An MCP server of the agent did not tell its tools; the call goes on without them."),
   no_input_audio: again("No audio is coming in: send silence while the caller is silent."),
   not_available: final("Something was configured or asked for that is not available in this call."),
   queue_full: again("Too many messages wait to be answered, and the newest was refused."),
+  tools_cut: final("The agent has more tools than a model is offered, and the last ones were left out."),
   say_refused: again("`say` was asked for in the middle of a turn; use `queue` or `interrupt`."),
   undecodable_audio: again("Much of the caller's audio is not what the call's input format says."),
 } as const satisfies Record<string, CodeEntry>;

@@ -387,7 +387,6 @@ function destinationsIn({ transfer }: VoiceAgentConfig): CallConfig["destination
 export function notAvailableIn(config: VoiceAgentConfig): string[] {
   const advanced = config.advanced ?? {};
   const asked: [string, boolean][] = [
-    ["mcp_servers", Boolean(config.mcp_servers?.length)],
     ["recording_enabled", Boolean(config.recording_enabled)],
     ["advanced.background_sound", (advanced.background_sound ?? "none") !== "none"],
     ["advanced.noise_cancellation", !["auto", "off"].includes(advanced.noise_cancellation ?? "auto")],

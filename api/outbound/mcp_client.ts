@@ -2,12 +2,24 @@
  * Tools of Model Context Protocol servers: Streamable HTTP, with SSE for older servers. The SDK is
  * loaded on first use. Every connection passes the address guard; redirects are not followed.
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { fetch as undiciFetch } from "undici";
 import { AddressRefusedError } from "./address_guard.ts";
 import type { GuardedHttp } from "./guarded_http.ts";
 
 const connectTimeoutMs = 5000;
 const toolsMax = 500;
+/** Who asks has a time-out of its own. */
+const longestCallMs = 15 * 60_000;
+
+/** A session is shared by many calls: each request still says whose it is. */
+const asksFor = new AsyncLocalStorage<string | undefined>();
+const callIdKey = "frontdesk/call_id";
+
+function withCaller(given: ConstructorParameters<typeof Headers>[0]): Record<string, string> {
+  const callId = asksFor.getStore();
+  return { ...Object.fromEntries(new Headers(given)), ...(callId && { "x-call-id": callId }) };
+}
 
 export interface McpServer {
   url: string;
@@ -24,7 +36,12 @@ export interface McpTool {
 export interface McpSession {
   listTools(signal: AbortSignal): Promise<McpTool[]>;
   /** @returns the structured result, or its text. @throws McpError when the tool says that it failed */
-  callTool(name: string, toolArguments: Record<string, unknown>, signal: AbortSignal): Promise<unknown>;
+  callTool(
+    name: string,
+    toolArguments: Record<string, unknown>,
+    signal: AbortSignal,
+    callId?: string,
+  ): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -32,6 +49,12 @@ export interface McpSession {
 export class McpError extends Error {
   /** Another attempt may help. */
   readonly retryable: boolean;
+
+  /** The server does not know the session any more: what was asked in it was not done. */
+  get sessionIsGone(): boolean {
+    return (this.cause as { code?: unknown } | undefined)?.code === 404;
+  }
+
   constructor(message: string, options: ErrorOptions & { retryable: boolean }) {
     super(message, options);
     this.name = "McpError";
@@ -46,9 +69,10 @@ export async function connectMcp({ url, headers = {} }: McpServer, http: Guarded
     import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
     import("@modelcontextprotocol/sdk/client/sse.js"),
   ]);
-  const fetch = (target: string | URL, init?: object) =>
+  const fetch = (target: string | URL, init?: { headers?: ConstructorParameters<typeof Headers>[0] }) =>
     undiciFetch(String(target), {
       ...init,
+      headers: withCaller(init?.headers),
       redirect: "error",
       dispatcher: http.dispatcher,
     }) as unknown as Promise<Response>;
@@ -93,10 +117,13 @@ function sessionOf(client: import("@modelcontextprotocol/sdk/client/index.js").C
       } while (cursor !== undefined && tools.length < toolsMax);
       return tools.slice(0, toolsMax);
     },
-    async callTool(name, toolArguments, signal) {
+    async callTool(name, toolArguments, signal, callId) {
       let result: Awaited<ReturnType<typeof client.callTool>>;
       try {
-        result = await client.callTool({ name, arguments: toolArguments }, undefined, { signal });
+        const asked = { name, arguments: toolArguments, ...(callId && { _meta: { [callIdKey]: callId } }) };
+        result = await asksFor.run(callId, () =>
+          client.callTool(asked, undefined, { signal, timeout: longestCallMs, resetTimeoutOnProgress: false }),
+        );
       } catch (cause) {
         if (signal.aborted) throw cause;
         throw new McpError(`Cannot call ${name}: the MCP server did not answer`, { cause, retryable: true });

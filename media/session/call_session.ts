@@ -3,7 +3,7 @@
  * takes what comes from outside: audio, messages, the state of the link, the beat.
  */
 import type { CallFailure } from "#contracts/call_record.ts";
-import type { CallConfig, ModelSettings } from "#contracts/voice_agent.ts";
+import type { CallConfig, McpServer, ModelSettings } from "#contracts/voice_agent.ts";
 import type { EndReason } from "#contracts/voice_protocol.ts";
 import { voiceLimits } from "#contracts/voice_protocol.ts";
 import { defaultProviders } from "#providers/catalogue.ts";
@@ -21,6 +21,7 @@ import type { Scheduler } from "../threads/scheduler.ts";
 import { CallTools } from "../tools/call_tools.ts";
 import { ClientTools } from "../tools/client_tools.ts";
 import { configuredTools, fillersOf } from "../tools/config_tools.ts";
+import { findMcpTools, toolsMax, underServer } from "../tools/mcp_tools.ts";
 import { noRemoteTools, type RemoteTools } from "../tools/remote_tools.ts";
 import type { Tool } from "../tools/tool.ts";
 import { ToolReports } from "../tools/tool_reports.ts";
@@ -117,6 +118,7 @@ class Session implements MediaSession {
   readonly #callerTurns: CallerTurns;
   readonly #speech: AgentSpeech;
   readonly #tools: CallTools;
+  readonly #toolsEnd = new AbortController();
   readonly #clientTools: ClientTools;
   readonly #transfers: Transfers;
   readonly #floor: Floor;
@@ -215,6 +217,7 @@ class Session implements MediaSession {
       clientTools: this.#clientTools,
     };
     this.#tools.add([...configuredTools(config, toolsHost), ...(deps.tools ?? [])]);
+    this.#findMcpTools(spec, deps.remoteTools ?? noRemoteTools);
     const fillers = new Fillers(config.tts.language, fillersOf(config));
     const answerDeps = { llm, tts, tools: this.#tools, fillers, limits, scheduler: deps.scheduler };
     this.#floor = new Floor(turnsFor(config, this.#stages.stt, this.#startedMs), {
@@ -229,6 +232,20 @@ class Session implements MediaSession {
     });
     for (const { role, text } of spec.initialMessages) this.#log.remember({ role, text });
     this.#stopBeat = deps.scheduler.onBeat((nowMs) => this.#guarded(() => this.#beat(nowMs)));
+  }
+
+  /** In the background: what is not known when the model is first asked, is offered at the next request. */
+  #findMcpTools({ config, callId, credentials = {} }: SessionSpec, remote: RemoteTools): void {
+    const host = { callId, credentials, remote, notices: this.#notices };
+    const found = (server: McpServer, tools: Tool[]) => {
+      const named = tools.map((tool) => (this.#tools.has(tool.spec.name) ? underServer(server, tool) : tool));
+      const offered = named.slice(0, Math.max(0, toolsMax - this.#tools.size));
+      this.#tools.add(offered);
+      if (offered.length === named.length) return;
+      const message = `Of the tools of ${server.name}, ${offered.length} are offered: a model is offered ${toolsMax}`;
+      this.#notices.warn("tools_cut", message, server.name);
+    };
+    findMcpTools(config.mcp_servers, host, this.#toolsEnd.signal, found).catch(this.#onFault);
   }
 
   /** A fault ends this call alone. */
@@ -342,6 +359,7 @@ class Session implements MediaSession {
     const nowMs = this.#scheduler.nowMs();
     this.#speech.hangUp(nowMs);
     this.#floor.close();
+    this.#toolsEnd.abort();
     this.#tools.close();
     this.#notices.close();
     this.#speech.close();

@@ -96,6 +96,14 @@ export class CallTools implements ToolDesk {
     for (const tool of tools) if (!this.#tools.has(tool.spec.name)) this.#tools.set(tool.spec.name, tool);
   }
 
+  has(name: string): boolean {
+    return this.#tools.has(name);
+  }
+
+  get size(): number {
+    return this.#tools.size;
+  }
+
   get specs(): readonly ToolSpec[] {
     return [...this.#tools.values()].map(({ spec }) => spec);
   }

@@ -2,6 +2,8 @@
 import { AddressRefusedError } from "#outbound/address_guard.ts";
 import { createGuardedHttp, type GuardedHttp, type GuardedResponse } from "#outbound/guarded_http.ts";
 import { HttpToolError, httpToolRequest } from "#outbound/http_tool.ts";
+import { McpError } from "#outbound/mcp_client.ts";
+import { McpPool } from "#outbound/mcp_pool.ts";
 import type { RemoteRequest } from "./remote_tools.ts";
 import { resultBytesMax, ToolError, type ToolProgress } from "./tool.ts";
 
@@ -29,6 +31,7 @@ export function createToolRunner(world: ToolWorld): ToolRunner {
   const timeouts = { headersTimeoutMs: 0, bodyTimeoutMs: 0 };
   const guarded = createGuardedHttp({ allowPrivateAddresses: world.allowPrivateAddresses ?? false, ...timeouts });
   const own = createGuardedHttp({ allowPrivateAddresses: true, ...timeouts });
+  const mcp = new McpPool(guarded);
   let running = 0;
 
   async function carryOut(request: RemoteRequest, signal: AbortSignal): Promise<unknown> {
@@ -36,8 +39,11 @@ export function createToolRunner(world: ToolWorld): ToolRunner {
       case "http":
         return callHttp(guarded, request, signal);
       case "mcp_list":
-      case "mcp_call":
-        throw new ToolError("MCP servers are not available");
+        return mcp.listTools(request.server).catch(inWords);
+      case "mcp_call": {
+        const { server, name, given, callId } = request;
+        return mcp.callTool(server, name, given, signal, callId).catch(inWords);
+      }
       case "house":
         return callHouse(own, world.api, request, signal);
     }
@@ -54,9 +60,14 @@ export function createToolRunner(world: ToolWorld): ToolRunner {
       }
     },
     async close() {
+      await mcp.close();
       await Promise.all([guarded.close(), own.close()]);
     },
   };
+}
+
+function inWords(cause: unknown): never {
+  throw cause instanceof McpError ? new ToolError(cause.message, { cause }) : cause;
 }
 
 async function callHttp(

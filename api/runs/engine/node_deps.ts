@@ -3,7 +3,8 @@
 import { type OpenedConnection, openConnection } from "#connections/connections.ts";
 import type { WorkflowDefinition } from "#contracts/workflow.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
-import { connectMcp, McpError } from "#outbound/mcp_client.ts";
+import { McpError } from "#outbound/mcp_client.ts";
+import type { McpPool } from "#outbound/mcp_pool.ts";
 import { builtInProviders, vendorOf } from "#providers/catalogue.ts";
 import type { LanguageModel } from "#providers/language_model.ts";
 import { ProviderError } from "#providers/provider_error.ts";
@@ -16,12 +17,14 @@ import type { ClaimedRun } from "./run_claim.ts";
 export interface NodeWorld {
   sql: Sql;
   http: GuardedHttp;
+  /** Over `http`. */
+  mcp: McpPool;
   encryption: Encryption;
   now(): Date;
 }
 
 export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
-  const { http, now } = world;
+  const { http, mcp, now } = world;
   const connectionOf = async (id: string): Promise<OpenedConnection> => {
     const connection = await openConnection(world, run.project_id, id);
     if (connection) return connection;
@@ -64,12 +67,7 @@ export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
         },
       };
       try {
-        const session = await connectMcp(server, http);
-        try {
-          return await session.callTool(tool, toolArguments, signal);
-        } finally {
-          await session.close();
-        }
+        return await mcp.callTool(server, tool, toolArguments, signal);
       } catch (cause) {
         if (!(cause instanceof McpError)) throw cause;
         throw new NodeError("mcp_failed", cause.message, { cause, retryable: cause.retryable });
