@@ -13,7 +13,7 @@ export function madeFiles(rooms: readonly Room[] = readRooms()): Map<string, str
   return new Map([
     ["biome.json", withLintRules(rooms)],
     ["package.json", withImportPaths(rooms)],
-    ["README.md", withMap(rooms)],
+    ["docs/ARCHITECTURE.md", withMap(rooms)],
     ["docs/CODES.md", codesPage()],
     ["docs/LICENSES.md", licencesPage()],
   ]);
@@ -38,14 +38,14 @@ function withImportPaths(rooms: readonly Room[]): string {
 }
 
 function withMap(rooms: readonly Room[]): string {
-  const [before, rest] = split(readText("README.md"), mapStart);
+  const [before, rest] = split(readText("docs/ARCHITECTURE.md"), mapStart);
   const [, after] = split(rest, mapEnd);
   return `${before}${mapStart}\n\n${mapTable(rooms)}\n\n${mapEnd}${after}`;
 }
 
 function split(text: string, mark: string): [string, string] {
   const at = text.indexOf(mark);
-  if (at < 0) throw new Error(`README.md has no line "${mark}"`);
+  if (at < 0) throw new Error(`docs/ARCHITECTURE.md has no line "${mark}"`);
   return [text.slice(0, at), text.slice(at + mark.length)];
 }
 

@@ -3,11 +3,16 @@ import { existsSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 
 const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+const dependencies = readFileSync(new URL("../../docs/dependencies.md", import.meta.url), "utf8");
 const house = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 
 describe("the README", () => {
-  it("says of every dependency what it does here, and names no other", () => {
-    const rows = readme.matchAll(/^\| ((?:`[^`]+`(?:, )?)+) \| .+ \|$/gm);
+  it("is read on a screen and a half", () => {
+    assert.ok(readme.split("\n").length <= 110);
+  });
+
+  it("leads to a page that says of every dependency what it does here, and names no other", () => {
+    const rows = dependencies.matchAll(/^\| ((?:`[^`]+`(?:, )?)+) \| .+ \|$/gm);
     const described = [...rows].flatMap((row) =>
       [...(row[1] ?? "").matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? ""),
     );

@@ -1,6 +1,6 @@
 /**
  * The rooms of the house and their borders. `house.json` is where they are written; the lint rules in
- * `biome.json`, the import paths in `package.json` and the map in the README are made from it:
+ * `biome.json`, the import paths in `package.json` and the map in `docs/ARCHITECTURE.md` are made from it:
  *
  *     npm run house -- --write
  */
@@ -69,7 +69,7 @@ function forbiddenImports(rooms: readonly Room[], { name, may, packages }: Room)
     .filter((other) => !may.includes(other.name))
     .map((other) => `#${other.name}/**`);
   const allowed = may.length > 0 ? `${may.join(", ")} and contracts` : "nothing but contracts";
-  return { group, message: `Border: ${name} may import ${allowed} (see the map of the house in the README).` };
+  return { group, message: `Border: ${name} may import ${allowed} (see the rooms in docs/ARCHITECTURE.md).` };
 }
 
 /** The package subpaths by which rooms import each other. */
@@ -77,7 +77,7 @@ export function importPaths(rooms: readonly Room[]): Record<string, string> {
   return Object.fromEntries(rooms.map(({ name, folder }) => [`#${name}/*`, `./${folder}/*`]));
 }
 
-/** The README's table. */
+/** The map's table. */
 export function mapTable(rooms: readonly Room[]): string {
   const rows = rooms.map(({ folder, holds, may, packages }) => {
     const imports = packages ? `nothing; of packages ${packages.join(", ")}` : (may?.join(", ") ?? "all");
