@@ -28,21 +28,30 @@ const phoneNumber = Type.String({
 });
 
 /** Options are the provider's own: it checks them itself. */
+const modelFields = (providers: readonly string[]) => ({
+  provider: Type.Optional({ ...oneOf(providers), about: "the vendor; each stage has a default" }),
+  model: Type.Optional(text(200, 0, "one of the vendor's models")),
+  connection_id: Type.Optional({ ...uuid, about: "the connection that has the vendor's key" }),
+  language: Type.Optional(Type.String({ minLength: 2, maxLength: 35, default: "en", about: "a language tag" })),
+  voice: Type.Optional(text(200, 0, "one of the vendor's voices")),
+  base_url: Type.Optional({ ...httpUrl, about: "in place of the connection's address" }),
+  temperature: Type.Optional(
+    Type.Number({ minimum: 0, maximum: 2, about: "how freely a language model chooses its words" }),
+  ),
+  options: Type.Optional(
+    Type.Record(Type.String({ maxLength: 100 }), Type.Unknown(), {
+      about: "the vendor's own, as its page has them",
+    }),
+  ),
+});
 const modelSettings = (providers: readonly string[]) =>
   Type.Object(
     {
-      provider: Type.Optional({ ...oneOf(providers), about: "the vendor; each stage has a default" }),
-      model: Type.Optional(text(200, 0, "one of the vendor's models")),
-      connection_id: Type.Optional({ ...uuid, about: "the connection that has the vendor's key" }),
-      language: Type.Optional(Type.String({ minLength: 2, maxLength: 35, default: "en", about: "a language tag" })),
-      voice: Type.Optional(text(200, 0, "one of the vendor's voices")),
-      base_url: Type.Optional({ ...httpUrl, about: "in place of the connection's address" }),
-      temperature: Type.Optional(
-        Type.Number({ minimum: 0, maximum: 2, about: "how freely a language model chooses its words" }),
-      ),
-      options: Type.Optional(
-        Type.Record(Type.String({ maxLength: 100 }), Type.Unknown(), {
-          about: "the vendor's own, as its page has them",
+      ...modelFields(providers),
+      fallbacks: Type.Optional(
+        Type.Array(Type.Object(modelFields(providers), closed), {
+          maxItems: 3,
+          about: "who is asked, in this order, when the ones before fail",
         }),
       ),
     },
@@ -294,6 +303,8 @@ export interface ModelSettings {
   /** In place of the connection's address. */
   base_url?: string;
   options: Readonly<Record<string, unknown>>;
+  /** Who is asked, in this order, when the ones before fail. */
+  fallbacks?: readonly ModelSettings[];
 }
 
 /** What a call runs on: every default filled in. `stt` is absent when the agent recognizes nothing. */
@@ -329,7 +340,7 @@ function settingsFor(
   settings: { provider?: string; language?: string } & Record<string, unknown>,
   provider: string,
 ): ModelSettings {
-  const { model, voice, temperature, connection_id, base_url, options } = settings as Partial<ModelSettings>;
+  const { model, voice, temperature, connection_id, base_url, options, fallbacks } = settings as Partial<ModelSettings>;
   return {
     provider: settings.provider ?? provider,
     language: settings.language ?? "en",
@@ -339,6 +350,7 @@ function settingsFor(
     ...(connection_id !== undefined && { connection_id }),
     ...(base_url !== undefined && { base_url }),
     options: options ?? {},
+    ...(fallbacks?.length && { fallbacks: fallbacks.map((one) => settingsFor({ ...one }, provider)) }),
   };
 }
 

@@ -7,6 +7,7 @@ import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox
 import { AudioFormat } from "./audio_format.ts";
 import { type CallErrorCode, callErrorCodes, callWarningCodes, codeOf } from "./codes.ts";
 import { oneOf } from "./one_of.ts";
+import { modelStages } from "./voice_agent.ts";
 
 export const voiceProtocol = "voice.v1";
 
@@ -200,6 +201,9 @@ const serverMessages = {
     message: Type.String(),
     fatal: Type.Literal(false),
     ref: optional(Type.String()),
+    /** Of `provider_…`: whose part of the answer, and who failed or answers again. */
+    stage: optional(oneOf(modelStages)),
+    provider: optional(Type.String()),
   },
   error: {
     code: oneOf(errorMessageCodes),

@@ -14,6 +14,7 @@ export interface CheckedSettings {
   base_url?: string | undefined;
   temperature?: number | undefined;
   options?: Readonly<Record<string, unknown>> | undefined;
+  fallbacks?: readonly CheckedSettings[] | undefined;
 }
 
 const problemsMax = 20;
@@ -34,7 +35,16 @@ export function checkModelSettings(stage: ModelStage, settings: CheckedSettings)
   if (provider[stage]?.needsVoice && !settings.voice?.trim()) {
     problems.push({ path: `${stage}.voice`, message: `Expected the id of a voice of ${provider.name}` });
   }
-  return [...problems, ...checkStage(stage, provider, settings, problems.length === 0)].slice(0, problemsMax);
+  const ofFallbacks = (settings.fallbacks ?? []).flatMap((fallback, index) =>
+    checkModelSettings(stage, fallback).map(({ path, message }) => ({
+      path: path.replace(stage, `${stage}.fallbacks.${index}`),
+      message,
+    })),
+  );
+  return [...problems, ...checkStage(stage, provider, settings, problems.length === 0), ...ofFallbacks].slice(
+    0,
+    problemsMax,
+  );
 }
 
 /** A vendor's stage needs a connection, and a built-in one uses none. Whether there is such a connection is not told here. */

@@ -7,6 +7,7 @@ import { Value } from "@sinclair/typebox/value";
 import type { Credentials } from "#contracts/internal_calls.ts";
 import { type ModelSettings, type ModelStage, modelStages } from "#contracts/voice_agent.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
+import { VendorBreakers } from "./breaker.ts";
 import { builtInProviders, callProviderNames, providerOf } from "./catalogue.ts";
 import { checkStage } from "./check_settings.ts";
 import type {
@@ -19,6 +20,14 @@ import type {
   StageModule,
   VendorStageRequest,
 } from "./provider.ts";
+import {
+  type ChainDeps,
+  type ChainNews,
+  chainOfModels,
+  chainOfRecognizers,
+  chainOfVoices,
+  type Link,
+} from "./stage_chain.ts";
 import { realWaits, type WaitDeps } from "./waiting.ts";
 
 /** What a stage of a call is opened with, beside its settings. */
@@ -26,6 +35,9 @@ export interface StageDeps {
   waits?: WaitDeps;
   /** The opened connections of the call. */
   credentials?: Credentials;
+  nowMs?: () => number;
+  /** Hears who was asked again, who took over, who answers again. */
+  tell?: (news: ChainNews) => void;
 }
 
 /** @throws Error for a provider that is not built or not loaded, settings that do not fit it, or a connection that is not there */
@@ -45,6 +57,8 @@ export interface UnreachableStage {
   /** The setting at fault, for example `llm.connection_id`. */
   path: string;
   message: string;
+  /** The call can begin without it. */
+  isFallback: boolean;
 }
 
 /** The settings of a call's stages; `stt` may be missing. */
@@ -79,17 +93,32 @@ export async function loadStages({
     };
     await Promise.all(missing.map(([stage, provider]) => loadOne(stage, provider)));
   };
-  const open = <S extends ModelStage>(stage: S, settings: ModelSettings, deps: StageDeps = {}): StageKinds[S] => {
+  /** Undefined where the call has no way to the vendor. */
+  const openOne = <S extends ModelStage>(stage: S, settings: ModelSettings, deps: StageDeps) => {
     const provider = providerOf(stage, settings);
     const names = callProviderNames[stage].join(", ");
     if (!provider) throw new Error(`Cannot use ${stage} provider ${settings.provider}: expected one of ${names}`);
+    const way = wayTo(stage, provider, settings, ownServers, deps.credentials);
+    if (way === "none") return undefined;
     const module = modules.get(keyOf(stage, provider)) as AnyModule<S> | undefined;
     if (!module) throw new Error(`Cannot use ${stage} provider ${provider.name}: it is not loaded`);
-    const way = wayTo(stage, provider, settings, ownServers, deps.credentials);
-    if (way === "none") throw new Error(`Cannot open ${stage} provider ${provider.name}: expected its connection`);
     const http = provider.ownServer ? clients?.own : clients?.guarded;
     const access = way && http && { ...way, http };
     return module.open(requestFor(stage, provider, settings, deps.waits ?? realWaits, access));
+  };
+  const breakers = new VendorBreakers();
+  const open = <S extends ModelStage>(stage: S, settings: ModelSettings, deps: StageDeps = {}): StageKinds[S] => {
+    const first = openOne(stage, settings, deps);
+    if (!first) throw new Error(`Cannot open ${stage} provider ${settings.provider}: expected its connection`);
+    const { fallbacks = [] } = settings;
+    // What is built in and stands alone has no vendor to be asked again.
+    if (fallbacks.length === 0 && !isVendor(providerOf(stage, settings))) return first;
+    const others = fallbacks.flatMap((fallback) => {
+      const opened = openOne(stage, fallback, deps);
+      return opened ? [linkOf(stage, fallback, opened)] : [];
+    });
+    const { waits = realWaits, nowMs = () => performance.now(), tell = () => {} } = deps;
+    return chains[stage]([linkOf(stage, settings, first), ...others], { waits, nowMs, tell, breakers });
   };
   await Promise.all(
     modelStages.flatMap((stage) => builtInProviders(stage).map((provider) => loadOne(stage, provider))),
@@ -107,7 +136,7 @@ export async function loadStages({
     unreachable: (config, credentials) =>
       providersOf(config)
         .filter(({ stage, provider, settings }) => wayTo(stage, provider, settings, ownServers, credentials) === "none")
-        .map(({ stage, provider }) => unreachableStage(stage, provider)),
+        .map(({ stage, provider, path, isFallback }) => ({ ...unreachableStage(stage, path, provider), isFallback })),
     warmUp: async () => void (await Promise.all([...modules.values()].map((module) => module.warmUp?.()))),
     shutDown: async () => {
       await Promise.all([...modules.values()].map((module) => module.shutDown?.()));
@@ -117,21 +146,59 @@ export async function loadStages({
   };
 }
 
-function providersOf(config: StageSettings): { stage: ModelStage; provider: Provider; settings: ModelSettings }[] {
+interface NamedProvider {
+  stage: ModelStage;
+  provider: Provider;
+  settings: ModelSettings;
+  /** `llm`, `llm.fallbacks.0` */
+  path: string;
+  isFallback: boolean;
+}
+
+function providersOf(config: StageSettings): NamedProvider[] {
   return modelStages.flatMap((stage) => {
-    const settings = config[stage];
-    const provider = settings && providerOf(stage, settings);
-    return provider ? [{ stage, provider, settings }] : [];
+    const first = config[stage];
+    const all = first ? [first, ...(first.fallbacks ?? [])] : [];
+    return all.flatMap((settings, index): NamedProvider[] => {
+      const provider = providerOf(stage, settings);
+      const isFallback = index > 0;
+      const path = isFallback ? `${stage}.fallbacks.${index - 1}` : stage;
+      return provider ? [{ stage, provider, settings, path, isFallback }] : [];
+    });
   });
 }
 
-function unreachableStage(stage: ModelStage, { ownServer, secrets }: Provider): UnreachableStage {
+const isVendor = (provider: Provider | undefined) => Boolean(provider?.secrets || provider?.ownServer);
+
+/** Until the first sign of an answer, for who may fall back on another; recognizers have limits of their own. */
+const firstSignMs: { [S in ModelStage]?: number } = { llm: 6000, tts: 3000 };
+
+const chains: { [S in ModelStage]: (links: readonly Link<StageKinds[S]>[], deps: ChainDeps) => StageKinds[S] } = {
+  stt: chainOfRecognizers,
+  llm: chainOfModels,
+  tts: chainOfVoices,
+};
+
+/** `first_byte_timeout_ms` of the options is how slow a server may be that somebody runs himself. */
+function linkOf<Stage>(stage: ModelStage, settings: ModelSettings, opened: Stage): Link<Stage> {
+  const { provider, connection_id, options } = settings;
+  const given = options.first_byte_timeout_ms;
+  const limitMs = typeof given === "number" ? given : firstSignMs[stage];
+  return {
+    provider,
+    key: `${stage}/${provider}/${connection_id ?? ""}`,
+    stage: opened,
+    ...(limitMs !== undefined && { firstSignMs: limitMs }),
+  };
+}
+
+function unreachableStage(stage: ModelStage, path: string, { ownServer, secrets }: Provider) {
   const variable = `${stage.toUpperCase()}_LOCAL_URL`;
   return ownServer
-    ? { stage, path: `${stage}.provider`, message: `Expected ${variable} in the environment: the server is not set` }
+    ? { stage, path: `${path}.provider`, message: `Expected ${variable} in the environment: the server is not set` }
     : {
         stage,
-        path: `${stage}.connection_id`,
+        path: `${path}.connection_id`,
         message: `Expected a connection of the agent's project with provider ${secrets?.connection}: it is gone`,
       };
 }

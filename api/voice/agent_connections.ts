@@ -5,7 +5,7 @@
 import { type OpenedConnection, openConnections } from "#connections/connections.ts";
 import { ApiError, type ErrorDetails } from "#contracts/errors.ts";
 import type { Credentials } from "#contracts/internal_calls.ts";
-import { type CallConfig, modelStages, type VoiceAgentConfig } from "#contracts/voice_agent.ts";
+import { type CallConfig, type ModelStage, modelStages, type VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import { AddressRefusedError, parsePublicUrl } from "#outbound/address_guard.ts";
 import { providerOf } from "#providers/catalogue.ts";
 import type { Encryption } from "#store/encryption.ts";
@@ -36,10 +36,34 @@ export async function requireConfig(
   return config;
 }
 
+interface NamedSettings {
+  stage: ModelStage;
+  /** `llm`, `llm.fallbacks.0` */
+  path: string;
+  settings: { provider?: string; connection_id?: string; base_url?: string };
+}
+
+/** The settings of each stage, and of those that it falls back on. */
+function settingsIn(config: VoiceAgentConfig | CallConfig): NamedSettings[] {
+  return modelStages.flatMap((stage) => {
+    const settings = config[stage];
+    if (!settings) return [];
+    const fallbacks = (settings.fallbacks ?? []).map((fallback, at) => ({
+      stage,
+      path: `${stage}.fallbacks.${at}`,
+      settings: fallback,
+    }));
+    return [{ stage, path: stage, settings }, ...fallbacks];
+  });
+}
+
 /** What can be told of the addresses that a configuration has without asking a resolver; each is checked again when it is dialled. */
 function addressProblems(config: VoiceAgentConfig, under: string, allowPrivateAddresses: boolean): ErrorDetails {
   const given: [path: string, url: string | undefined][] = [
-    ...modelStages.map((stage): [string, string | undefined] => [`${stage}.base_url`, config[stage]?.base_url]),
+    ...settingsIn(config).map(({ path, settings }): [string, string | undefined] => [
+      `${path}.base_url`,
+      settings.base_url,
+    ]),
     ...(config.mcp_servers ?? []).map(({ url }, at): [string, string] => [`mcp_servers.${at}.url`, url]),
     // What stands in braces is the model's to say, and is no part of the host.
     ...(config.tools ?? []).map(({ url }, at): [string, string] => [`tools.${at}.url`, url.replace(/\{[^}]*\}/g, "x")]),
@@ -63,10 +87,10 @@ async function connectionProblems(
   config: VoiceAgentConfig,
   under: string,
 ): Promise<ErrorDetails> {
-  const ofStages = modelStages.flatMap((stage) => {
-    const id = config[stage]?.connection_id;
-    const kind = providerOf(stage, config[stage] ?? {})?.secrets?.connection;
-    return id === undefined || kind === undefined ? [] : [{ place: stage, id, kind }];
+  const ofStages = settingsIn(config).flatMap(({ stage, path, settings }) => {
+    const id = settings.connection_id;
+    const kind = providerOf(stage, settings)?.secrets?.connection;
+    return id === undefined || kind === undefined ? [] : [{ place: path, id, kind }];
   });
   // Any secret may be a server's bearer token.
   const ofServers = (config.mcp_servers ?? []).flatMap(({ connection_id: id }, at) =>
@@ -96,7 +120,7 @@ export async function openCredentials(
   projectId: string,
   config: CallConfig,
 ): Promise<Credentials> {
-  const ofStages = modelStages.flatMap((stage) => config[stage]?.connection_id ?? []);
+  const ofStages = settingsIn(config).flatMap(({ settings }) => settings.connection_id ?? []);
   const ids = [...ofStages, ...config.mcp_servers.flatMap(({ connection_id }) => connection_id ?? [])];
   if (ids.length === 0) return {};
   const opened = await openConnections(deps, projectId, ids);

@@ -942,3 +942,58 @@ describe("session: marks", () => {
     assert.equal(h.messages("mark").length, 0);
   });
 });
+
+describe("session: providers to fall back on", () => {
+  const says = (reply: string, more = {}) => ({ provider: "scripted", options: { replies: [reply], ...more } });
+
+  for (const [fault, afterMs] of [
+    ["fail_on", 0],
+    ["hang_on", 6000],
+  ] as const) {
+    it(`are asked when the first one's turn is one of ${fault}`, async () => {
+      const llm = { ...says("From the first.", { [fault]: [1] }), fallbacks: [says("From the second.")] };
+      const h = await call({ ...scripted(), llm });
+      const asked = h.clock.nowMs();
+      await oneTurn(h);
+      await h.runUntil("agent_speech_done");
+      assert.match(h.messages("transcript").at(-1)?.text ?? "", /From the second/);
+      assert.deepEqual(
+        h.messages("warning").map(({ code, stage, provider }) => [code, stage, provider]),
+        [["provider_fallback", "llm", "scripted"]],
+      );
+      assert.deepEqual(h.messages("error"), []);
+      assert.ok(h.clock.nowMs() - asked >= afterMs);
+    });
+  }
+
+  it("speak a clause and hear an utterance that the first one could not", async () => {
+    const hears = (transcript: string, more = {}) => ({
+      provider: "scripted",
+      options: { transcripts: [transcript], partials: false, ...more },
+    });
+    const config: VoiceAgentConfig = {
+      stt: { ...hears("First.", { fail_on: [1] }), fallbacks: [hears("Second.")] },
+      llm: says("Good evening."),
+      tts: { provider: "scripted", options: { fail_on: [1] }, fallbacks: [{ provider: "scripted" }] },
+    };
+    const h = await call(config);
+    await oneTurn(h);
+    await h.runUntil("agent_speech_done");
+    assert.equal(h.messages("transcript").find(({ role, final }) => role === "user" && final)?.text, "Second.");
+    assert.ok(h.audioBytes().some((byte) => byte !== 0));
+    assert.deepEqual(
+      h.messages("warning").map(({ code, stage }) => `${code} ${stage}`),
+      ["provider_fallback stt", "provider_fallback tts"],
+    );
+    assert.deepEqual(h.messages("error"), []);
+  });
+
+  it("are told of when their connection is gone", async () => {
+    const fallbacks = [{ provider: "openai", model: "m", connection_id: "00000000-0000-4000-8000-000000000002" }];
+    const h = await call({ ...scripted(), llm: { ...says("Yes."), fallbacks } });
+    assert.deepEqual(
+      h.messages("warning").map(({ code, ref }) => [code, ref]),
+      [["not_available", "llm.fallbacks.0.connection_id"]],
+    );
+  });
+});

@@ -109,6 +109,7 @@ class Session implements MediaSession {
   readonly #config: CallConfig;
   /** Stages whose vendor has no connection: the call is an apology, and over. */
   readonly #unreachable: readonly UnreachableStage[];
+  readonly #unreachableFallbacks: readonly UnreachableStage[];
   readonly #sink: SessionSink;
   readonly #scheduler: Scheduler;
   readonly #onFault: (cause: unknown) => void;
@@ -132,7 +133,9 @@ class Session implements MediaSession {
   #usageDueMs: number;
 
   constructor(spec: SessionSpec, sink: SessionSink, deps: SessionDeps) {
-    this.#unreachable = deps.stages.unreachable(spec.config, spec.credentials);
+    const unreachable = deps.stages.unreachable(spec.config, spec.credentials);
+    this.#unreachable = unreachable.filter(({ isFallback }) => !isFallback);
+    this.#unreachableFallbacks = unreachable.filter(({ isFallback }) => isFallback);
     const config = this.#unreachable.length > 0 ? apologyFor(spec.config, this.#unreachable) : spec.config;
     const { advanced } = config;
     this.#config = config;
@@ -145,7 +148,7 @@ class Session implements MediaSession {
     this.#notices = new Notices(sink, this.#onFault);
     this.#codecs = openCodecPair(spec.inputFormat, spec.outputFormat);
     try {
-      this.#stages = stagesFor(config, { credentials: spec.credentials ?? {} }, deps.stages);
+      this.#stages = stagesFor(config, this.#stageDeps(spec), deps.stages);
     } catch (cause) {
       this.#codecs.close();
       throw cause;
@@ -248,6 +251,14 @@ class Session implements MediaSession {
     findMcpTools(config.mcp_servers, host, this.#toolsEnd.signal, found).catch(this.#onFault);
   }
 
+  #stageDeps({ credentials = {} }: SessionSpec): StageDeps {
+    return {
+      credentials,
+      nowMs: () => this.#scheduler.nowMs(),
+      tell: (news) => this.#notices.send({ type: "warning", fatal: false, ...news }),
+    };
+  }
+
   /** A fault ends this call alone. */
   #guarded(run: () => void): void {
     if (this.#isEnding) return;
@@ -275,6 +286,7 @@ class Session implements MediaSession {
     for (const { path, message } of this.#unreachable) {
       this.#notices.send({ type: "error", code: "connection_missing", message, fatal: true, ref: path });
     }
+    for (const { path, message } of this.#unreachableFallbacks) this.#notices.warn("not_available", message, path);
     for (const field of this.#config.not_available) {
       this.#notices.warn(
         "not_available",

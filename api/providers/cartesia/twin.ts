@@ -36,6 +36,8 @@ export async function startTwin(): Promise<VendorTwin> {
   });
   const sockets = new WebSocketServer({ noServer: true });
   server.on("upgrade", (request, socket, head) => {
+    // Who is refused may be gone before it has read why.
+    socket.on("error", () => {});
     const isThere = request.url?.split("?")[0] === "/tts/websocket";
     if (!isKnown(request) || !isThere) {
       socket.end(`HTTP/1.1 ${isThere ? 401 : 404} No\r\ncontent-length: ${secret.length}\r\n\r\n${secret}`);

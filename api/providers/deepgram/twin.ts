@@ -24,6 +24,8 @@ export async function startTwin(): Promise<VendorTwin> {
   });
   const sockets = new WebSocketServer({ noServer: true });
   server.on("upgrade", (request, socket, head) => {
+    // Who is refused may be gone before it has read why.
+    socket.on("error", () => {});
     const status = refusalOf(request) ?? refusals[behaviour];
     if (status !== undefined) return refuse(socket, status);
     sockets.handleUpgrade(request, socket, head, (opened) => serve(opened, urlOf(request), behaviour));

@@ -31,6 +31,8 @@ export async function startTwin(): Promise<VendorTwin> {
   });
   const sockets = new WebSocketServer({ noServer: true });
   server.on("upgrade", (request, socket, head) => {
+    // Who is refused may be gone before it has read why.
+    socket.on("error", () => {});
     const status = refusalOf(request) ?? refusals[behaviour];
     if (status !== undefined) {
       const body = JSON.stringify({ detail: { status: "refused", message: `No: ${status} for ${secret}` } });
