@@ -17,7 +17,7 @@ async function startEchoApi(): Promise<{
   url: string;
   requests: IncomingMessage[];
   aborted: number[];
-  /** Answers what is held: `/held/stream` and `/held/wait`, with grants that cancel when the client leaves. */
+  /** Answers what is held: `/held/answer`; `/held/stream` and `/held/wait`, with grants that cancel when the client leaves. */
   answerHeld: () => void;
 }> {
   const requests: IncomingMessage[] = [];
@@ -54,6 +54,10 @@ async function startEchoApi(): Promise<{
         cancel_on_disconnect: true,
       };
       held.push(() => res.writeHead(200, { "content-type": waitGrantType }).end(JSON.stringify(granted)));
+      return;
+    }
+    if (req.url === "/held/answer") {
+      held.push(() => res.writeHead(200).end(Buffer.alloc(16 * 1024 * 1024)));
       return;
     }
     if (req.url?.startsWith(`/internal/runs/${runId}/events`)) {
@@ -256,6 +260,18 @@ for (const { transport, skip } of transports) {
         await eventually(() => abandoned() === before + 1, "the run is abandoned");
       });
     }
+
+    it("drops an answer whose client left before it came, and gives its connection back", async () => {
+      const socket = connect(test.gateway.port, "127.0.0.1");
+      socket.write("POST /held/answer HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}");
+      await eventually(() => api.requests.some(({ url }) => url === "/held/answer"), "the api is asked");
+      socket.destroy();
+      await fetch(`${url}/v1/things`);
+      const answering = api.requests.find(({ url }) => url === "/held/answer");
+      api.answerHeld();
+      await eventually(() => answering?.socket.destroyed === true, "the answer is not wanted");
+      assert.equal((await fetch(`${url}/v1/things`)).status, 207);
+    });
 
     it("keeps connections to the api for others, whatever one caller lets hang", async () => {
       const gone = new AbortController();

@@ -109,6 +109,8 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
     try {
       leave = await bulkhead.enter(requester, signal);
       const reply = await askApi(request, body);
+      // Whoever reads an answer is told that it broke off; one that nobody reads is destroyed, which it says too.
+      reply.body.on("error", () => undefined);
       body?.release();
       const grant = await grantOf(reply, streamGrantType, StreamGrant);
       if (grant) return streams.open(grant, response, signal);
