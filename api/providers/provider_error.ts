@@ -59,3 +59,10 @@ export function kindOfStatus(status: number): ProviderErrorKind {
   if (status === 402) return "quota";
   return status >= 500 ? "unavailable" : "bad_request";
 }
+
+const vendorWordsMax = 300;
+
+/** What a vendor said, in one line of bounded length in which its key does not stand. */
+export function vendorWords(words: string, secret: string): string {
+  return words.replaceAll(secret, "…").replace(/\s+/g, " ").trim().slice(0, vendorWordsMax);
+}

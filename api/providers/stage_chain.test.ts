@@ -111,6 +111,13 @@ describe("a chain of models", () => {
     assert.deepEqual(told(), ["provider_recovered a"]);
   });
 
+  it("asks the first one again when the one that took over fails in turn", async () => {
+    const { ask, told } = chainOf(modelThat({ fails: "auth" }, "First."), modelThat("Second.", { fails: "auth" }));
+    assert.equal(await ask(), "Second.");
+    assert.equal(await ask(), "First.");
+    assert.deepEqual(told(), ["provider_fallback a", "provider_fallback b", "provider_recovered a"]);
+  });
+
   it("ends without a word when it is aborted", async () => {
     const abort = new AbortController();
     const { ask, told } = chainOf(modelThat("hangs"), modelThat("No."));

@@ -51,11 +51,6 @@ class Chain<Stage> {
     this.#deps = deps;
   }
 
-  /** The one that is asked first now. */
-  get first(): Link<Stage> {
-    return this.links[this.#firstIndex()] as Link<Stage>;
-  }
-
   #firstIndex(): number {
     return this.#deps.nowMs() < this.#preferred.untilMs ? this.#preferred.index : 0;
   }
@@ -69,7 +64,8 @@ class Chain<Stage> {
     signal: AbortSignal,
   ): AsyncGenerator<T> {
     const first = this.#firstIndex();
-    const order = [...this.links.keys()].slice(first);
+    const indexes = [...this.links.keys()];
+    const order = [...indexes.slice(first), ...indexes.slice(0, first)];
     let failure: unknown;
     for (const [place, index] of order.entries()) {
       const link = this.links[index] as Link<Stage>;
@@ -184,7 +180,7 @@ export function chainOfVoices(links: readonly Link<TextToSpeech>[], deps: ChainD
   };
 }
 
-/** The first one hears the call as it goes on; another is given the whole utterance that it failed on. */
+/** The first one hears the call as it goes on, also while another answers, which is given whole utterances. */
 export function chainOfRecognizers(links: readonly Link<SpeechToText>[], deps: ChainDeps): SpeechToText {
   const chain = new Chain("stt", links, deps);
   const [primary] = links as [Link<SpeechToText>];
@@ -193,9 +189,7 @@ export function chainOfRecognizers(links: readonly Link<SpeechToText>[], deps: C
     endsTurns: primary.stage.endsTurns ?? false,
     onPartial: undefined,
     onTurnEnd: undefined,
-    write(chunk) {
-      if (chain.first === primary) primary.stage.write(chunk);
-    },
+    write: (chunk) => primary.stage.write(chunk),
     async finish(utterance, signal) {
       const ask = async function* ({ stage }: Link<SpeechToText>) {
         yield await stage.finish(utterance, signal);

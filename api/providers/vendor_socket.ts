@@ -8,7 +8,7 @@ import type { ModelStage } from "#contracts/voice_agent.ts";
 import { AddressRefusedError } from "#outbound/address_guard.ts";
 import { openGuardedSocket } from "#outbound/guarded_socket.ts";
 import type { ProviderAccess } from "./provider.ts";
-import { kindOfStatus, ProviderError, type ProviderErrorKind } from "./provider_error.ts";
+import { kindOfStatus, ProviderError, type ProviderErrorKind, vendorWords } from "./provider_error.ts";
 
 export interface VendorTarget {
   stage: ModelStage;
@@ -38,7 +38,8 @@ const waitingBytesMax = 256 * 1024;
 const pingEveryMs = 15_000;
 /** A vendor that gives no sign for so long is lost. */
 const silenceMsMax = 45_000;
-const vendorWordsMax = 300;
+/** Of what a vendor says to a socket that it does not open. */
+const wordsReadMax = 1000;
 
 export function openVendorSocket(
   target: VendorTarget,
@@ -64,7 +65,7 @@ export function openVendorSocket(
     if (isOver) return;
     end();
     socket?.terminate();
-    const message = `${target.provider} ${words}`.replaceAll(access.secret, "…").slice(0, vendorWordsMax);
+    const message = vendorWords(`${target.provider} ${words}`, access.secret);
     events.failed(new ProviderError(target.stage, message, { kind, cause }));
   };
   const keepWaiting = (data: string | Uint8Array) => {
@@ -155,10 +156,10 @@ async function readWords(response: IncomingMessage): Promise<string> {
   try {
     for await (const chunk of response) {
       words += chunk;
-      if (words.length > vendorWordsMax) break;
+      if (words.length > wordsReadMax) break;
     }
   } catch {
     // What was read is told.
   }
-  return words.replace(/\s+/g, " ").trim().slice(0, vendorWordsMax);
+  return words.trim();
 }

@@ -1,6 +1,6 @@
 /** Wire: https://docs.cartesia.ai/api-reference/tts/websocket */
 import type { TextToSpeech, VendorStageRequest } from "../provider.ts";
-import { kindOfStatus, ProviderError } from "../provider_error.ts";
+import { kindOfStatus, ProviderError, vendorWords } from "../provider_error.ts";
 import { type Spoken, StreamingVoice } from "../streaming_voice.ts";
 import type { CartesiaOptions } from "./options.ts";
 
@@ -30,18 +30,18 @@ export function open({ settings, options, access }: VendorStageRequest<CartesiaO
     sampleRateHz: options.sample_rate,
     say: (context_id: string, transcript: string) => [JSON.stringify({ ...common, context_id, transcript })],
     cancel: (context_id: string) => JSON.stringify({ context_id, cancel: true }),
-    read,
+    read: (text: string) => read(text, access.secret),
   };
   return new StreamingVoice(wire, access);
 }
 
-function read(text: string): Spoken[] {
+function read(text: string, secret: string): Spoken[] {
   const { type, context_id: context = "", ...message } = JSON.parse(text) as Message;
   if (type === "chunk") return [{ context, is: "audio", audio: message.data }];
   if (type === "done") return [{ context, is: "done" }];
   if (type === "error") {
-    const words = `cartesia answered ${message.status_code}: ${message.title}: ${message.message}`.slice(0, 300);
-    const error = new ProviderError("tts", words, { kind: kindOfStatus(message.status_code) });
+    const words = `cartesia answered ${message.status_code}: ${message.title}: ${message.message}`;
+    const error = new ProviderError("tts", vendorWords(words, secret), { kind: kindOfStatus(message.status_code) });
     return [context ? { context, is: "failed", error } : { is: "failed", error }];
   }
   // `timestamps`, `flush_done`, and what is new to us.

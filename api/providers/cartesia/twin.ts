@@ -85,7 +85,7 @@ function answer(socket: WebSocket, request: Generation, behaviour: TwinBehaviour
   const refusal = refusals[behaviour] ?? (isFit ? undefined : ([400, "Invalid request"] as const));
   if (refusal) {
     const [status_code, title] = refusal;
-    send({ type: "error", done: true, status_code, title, message: `${title} for this context` });
+    send({ type: "error", done: true, status_code, title, message: `${title} for ${secret}` });
     return;
   }
   const sound = toneOf(transcript.length * msPerCharacter, format.sample_rate);

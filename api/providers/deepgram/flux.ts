@@ -3,7 +3,7 @@
  * Wire: https://developers.deepgram.com/reference/speech-to-text/listen-flux
  */
 import type { VendorStageRequest } from "../provider.ts";
-import { ProviderError } from "../provider_error.ts";
+import { ProviderError, vendorWords } from "../provider_error.ts";
 import type { Heard, RecognizerWire } from "../streaming_recognizer.ts";
 import { listenUrl } from "./listen_url.ts";
 import type { DeepgramOptions } from "./options.ts";
@@ -33,16 +33,17 @@ export function fluxWire(
         ["language_hint", isMultilingual ? settings.language.split("-")[0] : undefined],
         ...(options.keyterms ?? []).map((term): [string, string] => ["keyterm", term]),
       ]),
-    read,
+    read: (text) => read(text, access.secret),
     goodbye: '{"type":"CloseStream"}',
   };
 }
 
-function read(text: string): Heard[] {
+function read(text: string, secret: string): Heard[] {
   const message = JSON.parse(text) as { type?: string; code?: unknown; description?: unknown };
   if (typeof message.type !== "string") throw new Error("Expected a message with a type");
   if (message.type === "Error") {
-    throw new ProviderError("stt", `deepgram failed: ${message.code}: ${message.description}`, { kind: "unavailable" });
+    const words = vendorWords(`deepgram failed: ${message.code}: ${message.description}`, secret);
+    throw new ProviderError("stt", words, { kind: "unavailable" });
   }
   if (message.type !== "TurnInfo") return [];
   const { event, transcript, audio_window_end } = message as unknown as TurnInfo;

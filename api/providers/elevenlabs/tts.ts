@@ -1,6 +1,6 @@
 /** Wire: https://elevenlabs.io/docs/api-reference/text-to-speech/v-1-text-to-speech-voice-id-multi-stream-input */
 import type { TextToSpeech, VendorStageRequest } from "../provider.ts";
-import { ProviderError } from "../provider_error.ts";
+import { ProviderError, vendorWords } from "../provider_error.ts";
 import { type Spoken, StreamingVoice } from "../streaming_voice.ts";
 import type { ElevenLabsOptions } from "./options.ts";
 
@@ -41,16 +41,16 @@ export function open({ settings, options, access }: VendorStageRequest<ElevenLab
         { context_id, close_context: true },
       ].map((message) => JSON.stringify(message)),
     cancel: (context_id: string) => JSON.stringify({ context_id, close_context: true }),
-    read,
+    read: (text: string) => read(text, access.secret),
   };
   return new StreamingVoice(wire, access);
 }
 
-function read(text: string): Spoken[] {
+function read(text: string, secret: string): Spoken[] {
   const message = JSON.parse(text) as Message;
   const context = message.contextId ?? message.context_id;
   if (message.error !== undefined && message.error !== null) {
-    const words = `elevenlabs failed: ${message.error}: ${message.message ?? ""}`.slice(0, 300);
+    const words = vendorWords(`elevenlabs failed: ${message.error}: ${message.message ?? ""}`, secret);
     const error = new ProviderError("tts", words, { kind: kindOfCode(String(message.error)) });
     return [context ? { context, is: "failed", error } : { is: "failed", error }];
   }
