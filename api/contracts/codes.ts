@@ -66,6 +66,7 @@ export const callWarningCodes = {
   queue_full: again("Too many messages wait to be answered, and the newest was refused."),
   tools_cut: final("The agent has more tools than a model is offered, and the last ones were left out."),
   say_refused: again("`say` was asked for in the middle of a turn; use `queue` or `interrupt`."),
+  setting_ignored: final("Something is set that has no effect on the agent's providers; `ref` names it."),
   undecodable_audio: again("Much of the caller's audio is not what the call's input format says."),
 } as const satisfies Record<string, CodeEntry>;
 export type CallWarningCode = keyof typeof callWarningCodes;

@@ -332,6 +332,10 @@ export interface CallConfig {
     backchannels?: readonly string[];
     allow_interruptions: boolean;
   };
+  /** What is set and has no effect, by its path; told once in the call. */
+  ignored_settings?: readonly string[];
+  /** The model acts on no context that a client adds. */
+  ignores_context?: boolean;
   /** Configured fields whose machinery is not built yet; each becomes a `warning not_available`. */
   not_available: readonly string[];
 }
@@ -366,7 +370,7 @@ export function completeConfig(config: VoiceAgentConfig, defaults: Readonly<Reco
   return {
     instructions: config.instructions ?? "",
     welcome_message: config.welcome_message ?? "",
-    ...(config.stt && { stt: settingsFor(config.stt, defaults.stt) }),
+    ...(config.stt?.provider && { stt: settingsFor(config.stt, defaults.stt) }),
     llm: settingsFor(config.llm ?? {}, defaults.llm),
     tts: settingsFor(config.tts ?? {}, defaults.tts),
     end_call_enabled: config.end_call_enabled ?? false,

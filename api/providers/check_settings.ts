@@ -25,7 +25,8 @@ const problemsMax = 20;
  */
 export function checkModelSettings(stage: ModelStage, settings: CheckedSettings): SettingProblem[] {
   const provider = providerOf(stage, settings);
-  if (!provider) {
+  // There is a model and a voice for who names none, and nothing that could hear.
+  if (!provider || (stage === "stt" && settings.provider === undefined)) {
     return [{ path: `${stage}.provider`, message: `Expected one of ${callProviderNames[stage].join(", ")}` }];
   }
   const problems = accessProblems(stage, provider, settings);

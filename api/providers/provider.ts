@@ -63,6 +63,8 @@ export interface SettingProblem {
   message: string;
 }
 
+export type IgnorableSetting = "instructions" | "model" | "voice" | "language" | "temperature";
+
 /** What a vendor is reached with. */
 export interface ProviderAccess {
   /** The secret of the connection. */
@@ -121,6 +123,8 @@ export interface StageDefinition<Options extends TObject, Stage> {
   needsModel?: true;
   /** The same of voices. */
   needsVoice?: true;
+  /** Settings that it does nothing with: whoever sets one is warned. `instructions`: what the client adds as context too. */
+  ignores?: readonly IgnorableSetting[];
   /** The vendor's API has no such setting. */
   takesNoTemperature?: true;
   load(): Promise<StageModule<Static<Options>, Stage>>;

@@ -74,6 +74,13 @@ describe("variables", () => {
     );
   });
 
+  it("leave what is set in vain to be told in the call", () => {
+    const config = { instructions: "Be kind", llm: { provider: "rules", model: "gpt-5" } };
+    const call = callConfigFor(config, { tts: { language: "fr" } }, {});
+    assert.deepEqual(call.ignored_settings, ["instructions", "llm.model", "tts.language"]);
+    assert.equal(call.ignores_context, true);
+  });
+
   it("reach instructions and the welcome message of the call's configuration", () => {
     const config = { instructions: "I {{x}}", welcome_message: "W {{x}}" };
     const call = callConfigFor(config, { welcome_message: "O {{x}}" }, { x: "1" });

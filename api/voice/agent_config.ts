@@ -14,6 +14,8 @@ import {
 import { validatorFor } from "#http/validation.ts";
 import { callProviderNames, defaultProviders } from "#providers/catalogue.ts";
 import { checkModelSettings } from "#providers/check_settings.ts";
+import { ignoredSettings, ignoresInstructions } from "#providers/ignored_settings.ts";
+import type { SettingProblem } from "#providers/provider.ts";
 
 /** The schema of a configuration, with the providers of the catalogue. */
 export const agentConfigSchema = voiceAgentConfig(callProviderNames);
@@ -71,6 +73,11 @@ function* toolProblems(config: VoiceAgentConfig): Generator<[path: string, messa
       }
     }
   }
+}
+
+/** What a configuration sets in vain, by field path below `under`. */
+export function configWarnings(config: VoiceAgentConfig, under: string): SettingProblem[] {
+  return ignoredSettings(config).map(({ path, message }) => ({ path: `${under}.${path}`, message }));
 }
 
 /** What only the agent itself may set: whoever starts a call must not point it at other machines. */
@@ -144,9 +151,12 @@ export function fillVariables(text: string, variables: Variables): string {
 
 /** What a call runs on: the agent's configuration, overrides merged, defaults and variables filled in. */
 export function callConfigFor(config: VoiceAgentConfig, overrides: VoiceAgentConfig, variables: Variables): CallConfig {
-  const complete = completeConfig(mergeOverrides(config, overrides), defaultProviders);
+  const merged = mergeOverrides(config, overrides);
+  const complete = completeConfig(merged, defaultProviders);
   return {
     ...complete,
+    ignored_settings: ignoredSettings(merged).map(({ path }) => path),
+    ignores_context: ignoresInstructions(merged),
     instructions: fillVariables(complete.instructions, variables),
     welcome_message: fillVariables(complete.welcome_message, variables),
     tools: complete.tools.map((tool) => withVariables(tool, variables)),

@@ -17,7 +17,7 @@ import { listRoute } from "#identity/list_route.ts";
 import { requireProjectFor } from "#identity/projects.ts";
 import type { Encryption } from "#store/encryption.ts";
 import { type AnySql, json } from "#store/sql.ts";
-import { agentConfigSchema } from "./agent_config.ts";
+import { agentConfigSchema, configWarnings } from "./agent_config.ts";
 import { requireConfig } from "./agent_connections.ts";
 import { sealHeaders } from "./header_secrets.ts";
 
@@ -109,6 +109,17 @@ const exampleAgent = {
   config: { instructions: "Be kind and brief", llm: { provider: "echo" } },
 };
 const OneVoiceAgent = dataOf(VoiceAgent);
+const SettingWarning = named("SettingWarning", Type.Object({ path: Type.String(), message: Type.String() }), {
+  path: "the field that is set, for example `config.llm.temperature`",
+  message: "why it has no effect",
+});
+const SavedVoiceAgent = named(
+  "SavedVoiceAgent",
+  Type.Object({ data: VoiceAgent, warnings: Type.Array(SettingWarning) }),
+  { data: "the resource as it is now", warnings: "what its configuration sets in vain; a call says so too" },
+);
+/** An agent as it was saved. */
+const saved = (agent: VoiceAgent) => ({ data: agent, warnings: configWarnings(agent.config, "config") });
 
 const sortColumns = ["name", "status", "created_at", "updated_at"] as const;
 
@@ -129,7 +140,7 @@ export function voiceAgentRoutes(deps: VoiceAgentDeps): Route[] {
       summary: "Create a voice agent",
       guard: personalAccessToken,
       body: NewVoiceAgent,
-      reply: { status: 201, body: OneVoiceAgent },
+      reply: { status: 201, body: SavedVoiceAgent },
       errors: ["forbidden", "not_found"],
       examples: { one_that_repeats: { body: exampleAgent } },
       handle: async ({ principal, body }) => {
@@ -138,7 +149,7 @@ export function voiceAgentRoutes(deps: VoiceAgentDeps): Route[] {
         const id = crypto.randomUUID();
         const agent = body as NewAgent;
         const sealed = sealHeaders(encryption, id, agent.config);
-        return { data: await insertVoiceAgent(sql, principal, { ...agent, ...sealed, id }, now()) };
+        return saved(await insertVoiceAgent(sql, principal, { ...agent, ...sealed, id }, now()));
       },
     }),
     listRoute(sql, {
@@ -175,7 +186,7 @@ export function voiceAgentRoutes(deps: VoiceAgentDeps): Route[] {
       summary: "Change a voice agent, from the next call on; config is replaced as a whole",
       guard: personalAccessToken,
       body: VoiceAgentChange,
-      reply: { status: 200, body: OneVoiceAgent },
+      reply: { status: 200, body: SavedVoiceAgent },
       errors: ["forbidden", "conflict"],
       paramsFrom: { agent_id: { route: `POST ${path}`, field: "data.id" } },
       examples: { another_name: { body: { name: "Night desk" } } },
@@ -184,7 +195,7 @@ export function voiceAgentRoutes(deps: VoiceAgentDeps): Route[] {
         if (body.config !== undefined) await requireConfig(checks, project_id, body.config);
         const agent = await updateVoiceAgent(deps, principal, params.agent_id, body as Partial<NewAgent>);
         if (!agent) throw new ApiError("conflict", { details: { status: "Expected an agent that is not archived" } });
-        return { data: agent };
+        return saved(agent);
       },
     }),
     route({

@@ -678,6 +678,20 @@ describe("session: what a client may send", () => {
     assert.deepEqual(h.messages("state").at(-1)?.state, "listening");
   });
 
+  it("says once what is set in vain, and that context is", async () => {
+    const complete = { ignored_settings: ["instructions", "llm.model"], ignores_context: true };
+    const h = await call(scripted(), { complete });
+    await h.command({ type: "context_update", text: "The caller is in room 12." });
+    await oneTurn(h);
+    assert.deepEqual(
+      h.messages("warning").map(({ code, ref }) => [code, ref]),
+      [
+        ["setting_ignored", "instructions"],
+        ["setting_ignored", "context_update"],
+      ],
+    );
+  });
+
   it("says what of the configuration is not there yet", async () => {
     const h = await call(scripted({ config: { recording_enabled: true } }));
     assert.deepEqual(

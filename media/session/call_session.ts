@@ -294,6 +294,14 @@ class Session implements MediaSession {
         field,
       );
     }
+    const [first, ...more] = this.#config.ignored_settings ?? [];
+    if (first) {
+      this.#notices.warn(
+        "setting_ignored",
+        `Without effect on this agent's providers: ${[first, ...more].join(", ")}`,
+        first,
+      );
+    }
     const { welcome_message } = this.#config;
     if (welcome_message.trim()) this.#floor.dispatch({ type: "welcome", text: welcome_message });
     else this.#floor.showState();
@@ -326,6 +334,8 @@ class Session implements MediaSession {
       caller: this.#caller,
       speech: this.#speech,
       log: this.#log,
+      notices: this.#notices,
+      ignoresContext: this.#config.ignores_context ?? false,
       clientTools: this.#clientTools,
       transfers: this.#transfers,
     };

@@ -7,6 +7,7 @@ import type { ClientTools } from "../tools/client_tools.ts";
 import type { Transfers } from "../tools/transfers.ts";
 import type { CallLog } from "./call_log.ts";
 import type { Floor } from "./floor.ts";
+import type { Notices } from "./notices.ts";
 
 /** The parts of a session that messages act on. */
 export interface CommandedParts {
@@ -14,6 +15,9 @@ export interface CommandedParts {
   caller: CallerAudio;
   speech: AgentSpeech;
   log: CallLog;
+  notices: Notices;
+  /** The agent's model does nothing with context. */
+  ignoresContext: boolean;
   clientTools: ClientTools;
   transfers: Transfers;
 }
@@ -38,6 +42,8 @@ export function carryOutCommand(command: SessionCommand, parts: CommandedParts, 
       return;
     case "context_update":
       log.remember({ role: "context", text: command.text });
+      if (parts.ignoresContext)
+        parts.notices.warn("setting_ignored", "The agent's model acts on no context", command.type);
       return;
     case "say": {
       const { text, behavior = "default", interruptible = true } = command;

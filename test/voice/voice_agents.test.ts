@@ -40,7 +40,7 @@ describe("voice agents", () => {
     assert.deepEqual(created.body.data.config, config);
     assert.equal(created.body.data.status, "draft");
     const read = await api.call("GET", `${agents}/${created.body.data.id}`, asOwner());
-    assert.deepEqual([read.status, read.body], [200, created.body]);
+    assert.deepEqual([read.status, read.body.data], [200, created.body.data]);
   });
 
   it("keeps a configuration just as it was written, field order included", async () => {
@@ -50,6 +50,18 @@ describe("voice agents", () => {
     assert.equal(JSON.stringify(body.data.config), text);
   });
 
+  it("saves what has no effect on its providers, and says so", async () => {
+    const llm = { provider: "rules", temperature: 0.2, language: "en" };
+    const config = { instructions: "Be kind", llm, tts: { language: "de", voice: "kal16" } };
+    const created = await create({ config });
+    assert.equal(created.status, 201);
+    const paths = (body: { warnings: { path: string }[] }) => body.warnings.map(({ path }) => path);
+    assert.deepEqual(paths(created.body), ["config.instructions", "config.llm.temperature", "config.tts.language"]);
+    const path = `${agents}/${created.body.data.id}`;
+    const changed = await api.call("PATCH", path, asOwner({ config: { tts: { voice: "kal16" } } }));
+    assert.deepEqual(paths(changed.body), []);
+  });
+
   const badConfigs: [field: string, config: unknown][] = [
     ["config.advanced.eos_silence_ms", { advanced: { eos_silence_ms: 99 } }],
     ["config.advanced.idle_timeout_s", { advanced: { idle_timeout_s: 4 } }],
@@ -57,6 +69,7 @@ describe("voice agents", () => {
     ["config.surprise", { surprise: 1 }],
     ["config.mode", { mode: "realtime" }],
     ["config.mode", { mode: "telepathy" }],
+    ["config.stt.provider", { stt: { model: "nova-3" } }],
     ["config.llm.provider", { llm: { provider: "nobody" } }],
     ["config.llm.temperature", { llm: { temperature: 2.5 } }],
     [

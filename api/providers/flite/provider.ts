@@ -6,6 +6,7 @@ export const flite = defineProvider({
   name: "flite",
   tts: {
     does: "real speech, English, 16 kHz",
+    ignores: ["model", "language", "temperature"],
     options: FliteOptions,
     voices: fliteVoices,
     load: () => import("./tts.ts"),

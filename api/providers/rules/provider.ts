@@ -7,6 +7,7 @@ export const rules = defineProvider({
   name: "rules",
   llm: {
     does: "the embedded agent: matches what was typed or heard, fills slots, calls tools, answers with a template",
+    ignores: ["instructions", "model", "voice", "language", "temperature"],
     options: RulesOptions,
     check: checkRules,
     load: () => import("./llm.ts"),
