@@ -19,7 +19,7 @@ import { destinationOf, type Service } from "#contracts/hosts.ts";
 import { roomLimits } from "#contracts/room_call.ts";
 import { runLimits } from "#contracts/run_event.ts";
 import type { Logger } from "#http/logger.ts";
-import { type OpenApiInfo, openApiFor } from "#http/open_api.ts";
+import { type OpenApiInfo, openApiFor } from "#http/open_api/open_api.ts";
 import { platformErrorContract, platformErrorResponse } from "#http/platform_face.ts";
 import { atDestination, hostOf } from "#http/request_host.ts";
 import { createRequestMetrics, type RequestMetrics } from "#http/request_metrics.ts";

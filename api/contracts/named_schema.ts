@@ -16,7 +16,7 @@ type Words<S extends TSchema> = S extends TObject<infer Fields> ? { [Field in ke
 /**
  * @param name in PascalCase, as `NewBooking`; one name is one schema
  * @param words by field. Fields without them say in their own schema what they are, or mean what
- *   `http/field_words.ts` says of them everywhere
+ *   `http/open_api/field_words.ts` says of them everywhere
  */
 export function named<S extends TSchema>(name: string, schema: S, words?: Words<S>): Named<S> {
   if (!/^[A-Z][A-Za-z0-9]*$/.test(name)) throw new Error(`Cannot name a schema ${name}: expected PascalCase`);

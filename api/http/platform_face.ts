@@ -1,7 +1,7 @@
 /** How the application platform's errors look: `{error: {code, message, details?}}`. */
 import { type ApiError, errorCatalogue } from "#contracts/errors.ts";
 import { errorHeaders } from "./error_headers.ts";
-import type { ErrorContract } from "./open_api.ts";
+import type { ErrorContract } from "./open_api/open_api.ts";
 
 export const platformErrorContract: ErrorContract = {
   schema: {

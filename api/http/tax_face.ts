@@ -4,7 +4,7 @@
  */
 import type { ApiError } from "#contracts/errors.ts";
 import { errorHeaders } from "./error_headers.ts";
-import type { ErrorContract } from "./open_api.ts";
+import type { ErrorContract } from "./open_api/open_api.ts";
 
 const issueSchema = {
   type: "object",

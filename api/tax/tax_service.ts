@@ -8,7 +8,7 @@ import { invitationRoutes } from "#accounts/invitations.ts";
 import { organizationRoutes } from "#accounts/organizations.ts";
 import { billableWith, requestLogRoutes } from "#accounts/request_log.ts";
 import type { Bus } from "#bus/bus.ts";
-import { type OpenApiInfo, openApiFor } from "#http/open_api.ts";
+import { type OpenApiInfo, openApiFor } from "#http/open_api/open_api.ts";
 import type { Route } from "#http/route.ts";
 import { createService, type Fetch, type ServiceOptions } from "#http/service.ts";
 import { taxErrorContract, taxErrorResponse, unknownPathResponse } from "#http/tax_face.ts";

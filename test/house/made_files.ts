@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { codesPage } from "./codes_page.ts";
-import { licencesPage } from "./packages.ts";
+import { licencesPage } from "./packages/packages.ts";
 import { importPaths, lintOverrides, mapTable, type Room, readRooms, root } from "./rooms.ts";
 
 const mapStart = "<!-- The map is made from test/house/house.json by `npm run house -- --write`. -->";

@@ -2,7 +2,7 @@
  * A route's examples, put where OpenAPI has room for each part of them: path and query beside their
  * parameters, the body and the answer beside their schemas, all by the example's name.
  */
-import type { Route, RouteExample } from "./route.ts";
+import type { Route, RouteExample } from "../route.ts";
 
 /** What an id looks like, where the real one comes out of another route's answer. */
 const someId = "0b7f9a52-2f3c-4c58-9a3e-0f1d5c7b9e01";

@@ -1,9 +1,9 @@
 /** OpenAPI 3.1 of a route table. TypeBox schemas are JSON Schemas already. */
 import { OptionalKind, type TSchema } from "@sinclair/typebox";
 import { type ErrorCode, errorCatalogue } from "#contracts/errors.ts";
+import type { CredentialScheme, Route } from "../route.ts";
+import { examplesIn } from "./examples.ts";
 import { fieldWords } from "./field_words.ts";
-import { examplesIn } from "./open_api_examples.ts";
-import type { CredentialScheme, Route } from "./route.ts";
 
 const securitySchemes = {
   personal_access_token: { type: "http", scheme: "bearer", description: "Personal access token, svc_pat_…" },

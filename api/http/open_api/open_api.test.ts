@@ -3,8 +3,8 @@ import { describe, it } from "node:test";
 import { Type } from "@sinclair/typebox";
 import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
+import { publicAccess, type Route, route } from "../route.ts";
 import { openApiFor } from "./open_api.ts";
-import { publicAccess, type Route, route } from "./route.ts";
 
 const errors = { schema: { type: "object" }, invalidRequest: "unprocessable" } as const;
 const info = { title: "T", version: "1", description: "D" };

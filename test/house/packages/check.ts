@@ -3,8 +3,8 @@
  * installed with Frontdesk. Without a registry the faults are not known, which is said and no failure.
  */
 import { spawnSync } from "node:child_process";
+import { root } from "../rooms.ts";
 import { licenceProblems, lockedPackages, readAudit } from "./packages.ts";
-import { root } from "./rooms.ts";
 
 const auditMsMax = 20_000;
 

@@ -1,7 +1,7 @@
 /** The packages that the lock names: under which licence each may be used, and which have a known fault. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { root } from "./rooms.ts";
+import { root } from "../rooms.ts";
 
 export interface LockedPackage {
   name: string;
