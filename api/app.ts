@@ -51,6 +51,7 @@ import { createSeatRequests } from "#voice/seat_requests.ts";
 import { voiceAgentRoutes } from "#voice/voice_agents.ts";
 import { nodeKindRoutes } from "#workflows/node_kinds.ts";
 import { workflowRoutes } from "#workflows/workflows.ts";
+import { houseToolRoutes } from "./house_tools.ts";
 import { healthRoutes } from "./process/health.ts";
 
 export interface AppDeps {
@@ -168,7 +169,11 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const management = createService({
     ...shared,
     faceOfUnknown: unknownPathResponse,
-    routes: [...routes, ...healthRoutes({ sql, bus, now })],
+    routes: [
+      ...routes,
+      ...houseToolRoutes({ sql, now, internal, stays: tax.stays }),
+      ...healthRoutes({ sql, bus, now }),
+    ],
     documents: {
       "/openapi.json": async () => Response.json(openApi),
     },

@@ -13,7 +13,15 @@ import { writeWav } from "./wav_file.ts";
 
 const speechPath = "front_desk.wav";
 const sampleRateHz = 16_000;
-const usualQuestions = ["When is breakfast?", "Is there parking?", "How late can I check out?"];
+const usualQuestions = [
+  "When is breakfast?",
+  "I would like to book a room",
+  "next Friday",
+  "two",
+  "for two guests",
+  "Yes, please",
+  "My name is Ada Lovelace",
+];
 
 async function main(sentences: string[]): Promise<void> {
   const bootstrap = await readBootstrap();

@@ -14,7 +14,8 @@ async function main(config: GatewayConfig): Promise<void> {
   const logger = pino({ name: "gateway", level: config.logLevel ?? "info" });
   const bus = await openBus({ redisUrl: config.redisUrl });
   const { mediaThreads: threads, vad = "energy", world = {} } = config;
-  const media = await startWorkerPool({ threads, vad, world, logger });
+  const toolWorld = { api: { url: config.apiUrl, secret: config.internalSecret } };
+  const media = await startWorkerPool({ threads, vad, world, toolWorld, logger });
   const gateway = await startGateway({ config, bus, media, logger });
   const metrics =
     config.metricsPort &&

@@ -8,8 +8,37 @@ const answer = (intent: string, patterns: string[], say: string, digit?: number)
   say,
 });
 
+const nightsPattern = "(\\d{1,2}|one|two|three|four|five|six|seven|a week)";
+
 /** The first rule whose pattern matches answers: the particular comes before the general. */
 export const frontDeskRules = [
+  {
+    intent: "book_quoted",
+    patterns: ["^(yes|yeah|yep|please do|go ahead|book it)\\b"],
+    slots: [
+      {
+        name: "name",
+        prompt: "With pleasure. What name should the booking be under?",
+        pattern: "(?:my name is|name is|i am|i'm|this is|it's) (.{1,80})|(.{1,80})",
+      },
+    ],
+    tool: "book_stay",
+    say: "It is booked for {{name}}: {{result.nights}} nights from {{result.arrival}}. Your booking number is {{result.number}}. Is there anything else?",
+  },
+  {
+    intent: "find_room",
+    patterns: [
+      "\\brooms?\\b.{0,30}\\b(free|available)\\b",
+      "\\b(free|available)\\b.{0,20}\\brooms?\\b",
+      "\\b(availability|vacanc(y|ies))\\b",
+    ],
+    slots: [
+      { name: "arrival", prompt: "I will look. On which day would you arrive?" },
+      { name: "nights", prompt: "And for how many nights?", pattern: nightsPattern },
+    ],
+    tool: "find_stay",
+    say: "{{result.say}} Ask me to book it, and I will quote the stay with its tax.",
+  },
   {
     intent: "book_room",
     patterns: [
@@ -18,15 +47,12 @@ export const frontDeskRules = [
       "^5#?$",
     ],
     slots: [
-      { name: "name", prompt: "With pleasure. What name should the booking be under?" },
-      { name: "arrival", prompt: "Thank you, {{name}}. On which day will you arrive?" },
-      {
-        name: "nights",
-        prompt: "And for how many nights?",
-        pattern: "(\\d{1,2}|one|two|three|four|five|six|seven|a week)",
-      },
+      { name: "arrival", prompt: "With pleasure. On which day will you arrive?" },
+      { name: "nights", prompt: "And for how many nights?", pattern: nightsPattern },
+      { name: "guests", prompt: "For how many guests?", pattern: nightsPattern },
     ],
-    say: "I have noted a room for {{name}}, arriving {{arrival}}, for {{nights}} nights. The team will confirm it with you.",
+    tool: "quote_stay",
+    say: "{{result.say}} Shall I book it?",
   },
   answer(
     "late_check_out",
@@ -124,7 +150,7 @@ export const frontDeskRules = [
   answer(
     "help",
     ["\\bhelp\\b", "\\bwhat can (you|i) (do|ask|say)\\b", "\\boptions\\b", "^9#?$"],
-    "Ask me about check-in, breakfast, Wi-Fi, parking, pets, prices or how to find us. I can note a booking or take a message.",
+    "Ask me about check-in, breakfast, Wi-Fi, parking, pets, prices or how to find us. I can find, quote and book a room, or take a message.",
   ),
   answer(
     "greeting",
@@ -149,6 +175,15 @@ export const frontDeskConfig: VoiceAgentConfig = {
     },
   },
   tts: { provider: "flite", voice: "slt" },
+  builtin_tools: ["find_stay", "quote_stay", "book_stay"],
+  stays: {
+    jurisdiction_code: "IT-RM-ROM",
+    currency: "EUR",
+    nightly_rate: "120.00",
+    rooms: 12,
+    property_type: "hotel",
+    star_rating: 3,
+  },
   end_call_enabled: true,
 };
 

@@ -123,6 +123,7 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
     threads: gatewayConfig.mediaThreads,
     vad: gatewayConfig.vad ?? "energy",
     world: gatewayConfig.world ?? {},
+    toolWorld: { api: { url: gatewayConfig.apiUrl, secret: gatewayConfig.internalSecret } },
     logger,
   });
   closers.add(() => media.close());

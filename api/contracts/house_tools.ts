@@ -31,8 +31,8 @@ export const houseTools = {
     changes: false,
   },
   book_stay: {
-    description: "Books a stay that was quoted, under the guest's name. Only after the guest has said yes.",
-    params: [arrival, nights, guests, { name: "name", description: "The guest's name", required: true }],
+    description: "Books the stay that was quoted last in this call. Only after the guest has said yes to the quote.",
+    params: [{ name: "name", description: "The guest's name", required: true }],
     changes: true,
   },
 } as const satisfies Record<string, HouseTool>;

@@ -203,6 +203,31 @@ const Transfer = named(
   },
 );
 
+const Stays = named(
+  "Stays",
+  Type.Object(
+    {
+      jurisdiction_code: text(64, 1),
+      currency: Type.String({ pattern: "^[A-Z]{3}$", description: "an ISO 4217 code such as EUR" }),
+      nightly_rate: Type.String({ pattern: "^[0-9]{1,7}(\\.[0-9]{1,3})?$", description: "an amount such as 120.00" }),
+      rooms: Type.Integer({ minimum: 1, maximum: 10_000 }),
+      property_type: Type.Optional(text(64, 1)),
+      star_rating: Type.Optional(Type.Integer({ minimum: 1, maximum: 5 })),
+    },
+    closed,
+  ),
+  {
+    jurisdiction_code: "where the house is, as `/v1/jurisdictions` has it",
+    currency: "of the rate",
+    nightly_rate: "of a room, before tax",
+    rooms: "how many there are",
+    property_type: "as `/v1/tax/calculate` takes it",
+    star_rating: "as `/v1/tax/calculate` takes it",
+  },
+);
+/** The house that `find_stay`, `quote_stay` and `book_stay` are about. */
+export type Stays = Static<typeof Stays>;
+
 export const backgroundSounds = ["none", "office", "cafe", "call_center", "keyboard"] as const;
 
 const Advanced = named(
@@ -261,6 +286,7 @@ export const voiceAgentConfig = (providers: Readonly<Record<ModelStage, readonly
         client_tools: Type.Optional(Type.Array(ClientTool, { maxItems: 64 })),
         mcp_servers: Type.Optional(Type.Array(McpServer, { maxItems: 16 })),
         builtin_tools: Type.Optional(Type.Array(oneOf(builtinToolNames), { maxItems: 16, uniqueItems: true })),
+        stays: Type.Optional(Stays),
         transfer: Type.Optional(Transfer),
         end_call_enabled: Type.Optional(Type.Boolean({ default: false })),
         recording_enabled: Type.Optional(Type.Boolean({ default: false })),
@@ -281,6 +307,7 @@ export const voiceAgentConfig = (providers: Readonly<Record<ModelStage, readonly
       client_tools: "what the model may ask of the caller's program",
       mcp_servers: "servers whose tools the model may call",
       builtin_tools: "tools of ours that the model may call: keys, and stays that our booking service quotes and books",
+      stays: "the house that the tools of stays are about",
       transfer: "to whom calls may be handed on",
       end_call_enabled: "whether the model may end the call",
       recording_enabled: "whether calls are recorded",

@@ -18,8 +18,12 @@ import type { AddressOf } from "#identity/attempt_limits.ts";
 import { personalAccessTokenRoutes } from "#identity/personal_access_tokens.ts";
 import type { Sql } from "#store/sql.ts";
 import { addressRoutes } from "./addresses/addresses.ts";
+import { book, type NewBooking } from "./bookings/booking_creation.ts";
 import { bookingRoutes } from "./bookings/bookings.ts";
 import { createFrozenRules } from "./bookings/frozen_rules.ts";
+import { calculate } from "./calculator/calculate.ts";
+import type { CalculationAnswer } from "./calculator/calculation_answer.ts";
+import type { CalculationRequest } from "./calculator/calculation_request.ts";
 import { calculationRoutes } from "./calculator/calculations.ts";
 import { bookingInvoiceRoutes } from "./invoices/booking_invoices.ts";
 import { invoiceRoutes } from "./invoices/invoices.ts";
@@ -45,6 +49,8 @@ export interface TaxServiceDeps {
 
 export interface TaxService {
   fetch: Fetch;
+  /** For other rooms, on behalf of an organization. @throws CalculationProblem, ApiError */
+  stays: Stays;
   close(): Promise<void>;
 }
 
@@ -56,6 +62,13 @@ const openApiInfo: OpenApiInfo = {
     "bare; errors are {detail}, a sentence, or with 422 a list of {type, loc, msg}. Numbers may be sent as JSON " +
     "numbers or as decimal strings. Billable calls take X-API-Key or an access token; with both, the key decides.",
 };
+
+/** Stays as our own agents quote and book them: live, and by no person and no key. */
+export interface Stays {
+  quote(request: CalculationRequest): Pick<CalculationAnswer, "tax_breakdown" | "total_with_tax">;
+  /** Once for each `idempotency_key`. @returns the booking's id */
+  book(organizationId: string, booking: NewBooking): Promise<string>;
+}
 
 let loaded: Ruleset | undefined;
 
@@ -74,6 +87,7 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
   const ruleset = rulesetOnDisk();
   const locate = (latitude: number, longitude: number) => placeAt(ruleset.places, latitude, longitude);
   const billable = billableWith({ sql, now, logger: serving.logger, guard: apiKeys.billable });
+  const bookings = { sql, now, ruleset, frozenRules: createFrozenRules(), locate };
   const routes: Route[] = [
     ...accountRoutes(accounts),
     ...accountRecoveryRoutes(accounts),
@@ -89,7 +103,7 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
     ...lawChangeRoutes({ ruleset, guard: apiKeys.billable }),
     ...addressRoutes({ ruleset, ...billable }),
     ...calculationRoutes({ ruleset, now, ...billable }),
-    ...bookingRoutes({ sql, now, ruleset, frozenRules: createFrozenRules(), locate, ...billable }),
+    ...bookingRoutes({ ...bookings, ...billable }),
     ...bookingInvoiceRoutes({ sql, now, ...billable }),
     ...invoiceRoutes({ sql, guard: apiKeys.billable }),
     ...liabilityRoutes({ sql, ruleset, guard: apiKeys.billable }),
@@ -102,8 +116,16 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
     routes,
     documents: { ...accountPages, "/openapi/tax.json": async () => Response.json(openApi) },
   });
+  const stays: Stays = {
+    quote: (request) => calculate(request, ruleset, { today: now().toISOString().slice(0, 10), locate }),
+    async book(organizationId, body) {
+      const by = { organizationId, environment: "live", userId: null, apiKeyId: null } as const;
+      return (await book(bookings, by, body)).booking.id;
+    },
+  };
   return {
     fetch,
+    stays,
     async close() {
       await apiKeys.close();
       await accessTokens.close();

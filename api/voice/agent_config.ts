@@ -3,6 +3,7 @@
  * configuration comes out of the agent's, the reservation's overrides and its variables. Pure.
  */
 import type { ErrorDetails } from "#contracts/errors.ts";
+import { houseTools } from "#contracts/house_tools.ts";
 import {
   builtinToolNames,
   type CallConfig,
@@ -57,6 +58,8 @@ function* toolProblems(config: VoiceAgentConfig): Generator<[path: string, messa
       names.add(name);
     }
   }
+  const asksForStays = (config.builtin_tools ?? []).some((name) => name in houseTools);
+  if (asksForStays && !config.stays) yield ["stays", "Expected the house that the tools of stays are about"];
   const servers = new Set<string>();
   for (const [at, { name }] of (config.mcp_servers ?? []).entries()) {
     if (servers.has(name)) yield [`mcp_servers.${at}.name`, `Expected a name that no other server has, got ${name}`];

@@ -41,7 +41,7 @@ const NewBooking = named(
     calculation: "the stay, as `/v1/tax/calculate` takes it",
   },
 );
-type NewBooking = Static<typeof NewBooking>;
+export type NewBooking = Static<typeof NewBooking>;
 
 const romanStay = {
   jurisdiction_code: "IT-RM-ROM",
@@ -97,7 +97,12 @@ export function bookingCreationRoute(deps: BookingDeps): Route {
 
 type Key = NonNullable<NewChange["key"]>;
 
-async function book(deps: BookingDeps, principal: BillableCaller, body: NewBooking): Promise<Booked> {
+/** @throws ApiError for what cannot be booked */
+export async function book(
+  deps: Pick<BookingDeps, "sql" | "ruleset" | "locate" | "frozenRules" | "now">,
+  principal: BillableCaller,
+  body: NewBooking,
+): Promise<Booked> {
   const calculation = Value.Clean(CalculationRequest, body.calculation) as CalculationRequest;
   const { external_reference = null, issuer_id = null } = body;
   const meaning = refusing(() => meaningOf(calculation), "calculation");
@@ -119,7 +124,7 @@ interface Booked {
 }
 
 async function bookAnew(
-  { sql, ruleset, locate, frozenRules, now }: BookingDeps,
+  { sql, ruleset, locate, frozenRules, now }: Pick<BookingDeps, "sql" | "ruleset" | "locate" | "frozenRules" | "now">,
   principal: BillableCaller,
   {
     calculation,
