@@ -120,4 +120,34 @@ describe("the OpenAPI document of routes", () => {
     assert.deepEqual(document.components.schemas.Choice.properties.one, { not: {} });
     assert.deepEqual(Object.keys(document.paths), ["/v1/c"]);
   });
+
+  it("cannot be made of routes whose schemas have no name, or one name for two schemas", () => {
+    const common = { method: "POST", summary: "S", guard: publicAccess, handle: async () => ({ a: "" }) } as const;
+    const body = Type.Object({ a: Type.String() });
+    const reply = { status: 200, body: named("Reply", body) } as const;
+    // @ts-expect-error: a body without a name
+    route({ ...common, path: "/v1/a", body, reply });
+    const one = route({ ...common, path: "/v1/a", body: named("Same", body), reply });
+    const other = route({ ...common, path: "/v1/b", body: named("Same", Type.Object({ b: Type.String() })), reply });
+    assert.throws(() => documentOf([one, other]), /Two schemas have the name Same/);
+  });
+
+  it("puts words before what a wrong value is told, and knows fields that mean the same everywhere", () => {
+    const text = Type.String({ pattern: "\\S", description: "text that is not blank" });
+    const schema = named("Worded", Type.Object({ name: text, created_at: Type.String(), odd: Type.String() }), {
+      name: "what people call it",
+    });
+    const reply = { status: 200, body: schema } as const;
+    const worded = route({
+      method: "GET",
+      path: "/v1/w",
+      summary: "S",
+      guard: publicAccess,
+      reply,
+      handle: async () => ({ name: "", created_at: "", odd: "" }),
+    });
+    const { properties } = documentOf([worded]).components.schemas.Worded;
+    assert.equal(properties.name.description, "what people call it: text that is not blank");
+    assert.deepEqual([properties.created_at.description, properties.odd.description], ["when it was made", undefined]);
+  });
 });
