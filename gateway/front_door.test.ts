@@ -57,7 +57,7 @@ async function startEchoApi(): Promise<{
       return;
     }
     if (req.url === "/held/answer") {
-      held.push(() => res.writeHead(200).end(Buffer.alloc(16 * 1024 * 1024)));
+      held.push(() => res.writeHead(429).end("Too many"));
       return;
     }
     if (req.url?.startsWith(`/internal/runs/${runId}/events`)) {
@@ -261,16 +261,19 @@ for (const { transport, skip } of transports) {
       });
     }
 
-    it("drops an answer whose client left before it came, and gives its connection back", async () => {
+    it("drops an answer whose client left before it came", async (t) => {
+      // The runner only notes what no test is known to have done, where a gateway would end.
+      const uncaught = t.mock.fn();
+      process.on("uncaughtExceptionMonitor", uncaught);
+      t.after(() => process.off("uncaughtExceptionMonitor", uncaught));
       const socket = connect(test.gateway.port, "127.0.0.1");
       socket.write("POST /held/answer HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}");
       await eventually(() => api.requests.some(({ url }) => url === "/held/answer"), "the api is asked");
       socket.destroy();
       await fetch(`${url}/v1/things`);
-      const answering = api.requests.find(({ url }) => url === "/held/answer");
       api.answerHeld();
-      await eventually(() => answering?.socket.destroyed === true, "the answer is not wanted");
-      assert.equal((await fetch(`${url}/v1/things`)).status, 207);
+      for (let i = 0; i < 10; i += 1) assert.equal((await fetch(`${url}/v1/things`)).status, 207);
+      assert.deepEqual(uncaught.mock.calls, []);
     });
 
     it("keeps connections to the api for others, whatever one caller lets hang", async () => {
