@@ -16,10 +16,4 @@ export const de: Words = {
     ..."ja jaja jo jawohl ok okay gut genau richtig stimmt klar prima super mhm".split(" "),
     ...["alles klar", "na klar", "sehr gut", "ja genau", "in ordnung"],
   ],
-  openEnds: [
-    ..."und oder aber weil wenn dass ob also denn dann mit für von zu nach bei in an auf um vom zum am im bis ab".split(
-      " ",
-    ),
-    ..."der die das den dem ein eine einen einem mein meine ist sind äh ähm hm vielleicht zwischen".split(" "),
-  ],
 };

@@ -16,10 +16,4 @@ export const en: Words = {
     ..."yes yeah yep yup ok okay right sure alright exactly true good great fine mhm mm-hm mm-hmm uh-huh".split(" "),
     ...["of course", "all right", "indeed"],
   ],
-  openEnds: [
-    ..."and or but so because if when then that which with for from to at in on of by about the a an my your is are".split(
-      " ",
-    ),
-    ..."um uh er erm hmm well like maybe between until".split(" "),
-  ],
 };

@@ -15,8 +15,4 @@ export const es: Words = {
     ..."sí si ok okay vale bien bueno claro exacto perfecto genial cierto correcto mhm ajá".split(" "),
     ...["de acuerdo", "muy bien", "por supuesto", "claro que sí", "eso es", "está bien"],
   ],
-  openEnds: [
-    ..."y e o u pero porque que si cuando entonces pues con para por de del a al en sobre desde hasta sin".split(" "),
-    ..."el la los las un una mi su es son eh em este quizás entre".split(" "),
-  ],
 };

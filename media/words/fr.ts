@@ -15,10 +15,4 @@ export const fr: Words = {
     ..."oui ouais ok okay d'accord bien voilà exactement parfait super entendu mhm".split(" "),
     ...["ah oui", "bien sûr", "très bien", "c'est ça", "tout à fait", "ça marche"],
   ],
-  openEnds: [
-    ..."et ou mais donc car parce que si quand alors qui avec pour de du des à au aux en dans sur par chez vers".split(
-      " ",
-    ),
-    ..."le la les un une mon ma mes est sont euh heu ben peut-être entre jusqu'à".split(" "),
-  ],
 };

@@ -15,8 +15,4 @@ export const it: Words = {
     ..."sì si ok okay bene certo esatto giusto perfetto vero ottimo mhm".split(" "),
     ...["va bene", "d'accordo", "molto bene", "come no", "certo che sì"],
   ],
-  openEnds: [
-    ..."e o ma perché che se quando allora quindi con per da di a in su tra fra al del della dal nel sul".split(" "),
-    ..."il lo la i gli le un uno una mio mia è sono ehm forse fino".split(" "),
-  ],
 };

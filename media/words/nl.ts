@@ -15,8 +15,4 @@ export const nl: Words = {
     ..."ja jaja jawel ok oké okay goed precies juist klopt prima inderdaad natuurlijk mhm".split(" "),
     ...["dat klopt", "ja hoor", "heel goed", "is goed"],
   ],
-  openEnds: [
-    ..."en of maar want omdat als dat die dus dan met voor van naar bij in op om aan uit tot over".split(" "),
-    ..."de het een mijn uw is zijn eh uh ehm misschien tussen".split(" "),
-  ],
 };

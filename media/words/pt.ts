@@ -13,8 +13,4 @@ export const pt: Words = {
     ..."sim é pois ok okay bem bom claro exato certo perfeito ótimo tá mhm aham".split(" "),
     ...["está bem", "tudo bem", "com certeza", "muito bem", "de acordo"],
   ],
-  openEnds: [
-    ..."e ou mas porque que se quando então pois com para por de do da a ao à em no na sobre até sem desde".split(" "),
-    ..."o os as um uma meu minha é são hã hum talvez entre".split(" "),
-  ],
 };

@@ -14,6 +14,4 @@ export interface Words {
   backchannels: readonly string[];
   /** Backchannels that answer a question. */
   answers: readonly string[];
-  /** Words with which nobody ends a sentence: conjunctions, prepositions, hesitations. */
-  openEnds: readonly string[];
 }
