@@ -51,7 +51,7 @@ function chainOf(...models: LanguageModel[]) {
     provider: "abc"[index] ?? "",
     key: `${index}`,
     stage,
-    firstSignMs: 6000,
+    firstSignMs: 2500,
   }));
   const chain = chainOfModels(links, deps);
   /** One reply, with time going by as long as it waits. */
@@ -83,13 +83,13 @@ describe("a chain of models", () => {
     assert.deepEqual(over.told(), ["provider_retry a", "provider_fallback a", "provider_fallback b"]);
   });
 
-  it("asks the next one at once when a model limits us or is silent for 6 s", async () => {
+  it("asks the next one at once when a model limits us or is silent for 2.5 s", async () => {
     const limited = chainOf(modelThat({ fails: "rate_limited" }), modelThat("Second."));
     assert.equal(await limited.ask(), "Second.");
     assert.deepEqual(limited.told(), ["provider_fallback a"]);
     const silent = chainOf(modelThat("hangs"), modelThat("Second."));
     assert.equal(await silent.ask(), "Second.");
-    assert.ok(silent.clock.nowMs() >= 6000 && silent.clock.nowMs() < 7000, `${silent.clock.nowMs()} ms`);
+    assert.ok(silent.clock.nowMs() >= 2500 && silent.clock.nowMs() < 3000, `${silent.clock.nowMs()} ms`);
   });
 
   it("asks nobody else once an answer has begun, and says what the last one failed with", async () => {

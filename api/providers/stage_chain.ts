@@ -23,8 +23,8 @@ export interface Link<Stage> {
   /** What its failures are counted by: those of one key are those of another call with it too. */
   key: string;
   stage: Stage;
-  /** Until its first sign; none for one that has a limit of its own. */
-  firstSignMs?: number;
+  /** Until its first sign, where another can be asked. */
+  firstSignMs: number;
 }
 
 export interface ChainDeps {
@@ -55,14 +55,8 @@ class Chain<Stage> {
     return this.#deps.nowMs() < this.#preferred.untilMs ? this.#preferred.index : 0;
   }
 
-  /**
-   * Asks one link after the other. `ask` answers whether it succeeded, or throws what it failed with; `began`
-   * tells that its answer is on its way, so that nobody else may be asked any more.
-   */
-  async *run<T>(
-    ask: (link: Link<Stage>, began: () => void) => AsyncGenerator<T>,
-    signal: AbortSignal,
-  ): AsyncGenerator<T> {
+  /** Asks one link after the other, until one has begun to answer. `open` has a link begin. */
+  async *run<T>(open: (stage: Stage, signal: AbortSignal) => AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
     const first = this.#firstIndex();
     const indexes = [...this.links.keys()];
     const order = [...indexes.slice(first), ...indexes.slice(0, first)];
@@ -74,9 +68,11 @@ class Chain<Stage> {
       for (let attempt = 1; ; attempt += 1) {
         let hasBegun = false;
         try {
-          yield* ask(link, () => {
+          const limitMs = next === undefined ? undefined : link.firstSignMs;
+          for await (const value of this.#withFirstSign(link, open, limitMs, signal)) {
             hasBegun = true;
-          });
+            yield value;
+          }
           if (!signal.aborted) this.#succeeded(index, first);
           return;
         } catch (error) {
@@ -95,6 +91,35 @@ class Chain<Stage> {
       this.#tell("provider_fallback", link.provider, words);
     }
     throw failure;
+  }
+
+  /** What a link answers; a first value that is too late is a failure, and the stream is left. */
+  async *#withFirstSign<T>(
+    { provider, stage }: Link<Stage>,
+    open: (stage: Stage, signal: AbortSignal) => AsyncIterable<T>,
+    limitMs: number | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<T> {
+    const own = new AbortController();
+    const over = new AbortController();
+    const follow = () => own.abort();
+    signal.addEventListener("abort", follow, { once: true });
+    if (signal.aborted) own.abort();
+    try {
+      const stream = open(stage, own.signal)[Symbol.asyncIterator]();
+      const first = stream.next();
+      // Nobody waits any more for one that was too late.
+      first.catch(() => {});
+      const isLate = limitMs !== undefined && waitFor(this.#deps.waits, limitMs, over.signal);
+      if (isLate && (await Promise.race([first.then(() => false), isLate]))) {
+        throw new ProviderError(this.#stage, `${provider} gave no sign within ${limitMs} ms`, { kind: "timeout" });
+      }
+      for (let next = await first; !next.done; next = await stream.next()) yield next.value;
+    } finally {
+      over.abort();
+      own.abort();
+      signal.removeEventListener("abort", follow);
+    }
   }
 
   #succeeded(index: number, first: number): void {
@@ -122,48 +147,10 @@ function helpsToAskAgain(error: unknown): boolean {
   return ["network", "unavailable", "protocol"].includes(kindOf(error));
 }
 
-/** The values of `stream`; a first one that is too late is a failure, and the stream is left. */
-async function* withFirstSign<T>(
-  stage: ModelStage,
-  { provider, firstSignMs }: Link<unknown>,
-  open: (signal: AbortSignal) => AsyncIterable<T>,
-  began: () => void,
-  { waits }: ChainDeps,
-  signal: AbortSignal,
-): AsyncGenerator<T> {
-  const own = new AbortController();
-  const follow = () => own.abort();
-  signal.addEventListener("abort", follow, { once: true });
-  if (signal.aborted) own.abort();
-  const over = new AbortController();
-  try {
-    const stream = open(own.signal)[Symbol.asyncIterator]();
-    const first = stream.next();
-    first.catch(() => {});
-    const late = firstSignMs === undefined ? undefined : waitFor(waits, firstSignMs, over.signal);
-    const winner = late ? await Promise.race([first.then(() => "first" as const), late]) : "first";
-    if (winner === true) {
-      throw new ProviderError(stage, `${provider} gave no sign within ${firstSignMs} ms`, { kind: "timeout" });
-    }
-    for (let next = await first; !next.done; next = await stream.next()) {
-      began();
-      yield next.value;
-    }
-  } finally {
-    over.abort();
-    own.abort();
-    signal.removeEventListener("abort", follow);
-  }
-}
-
 export function chainOfModels(links: readonly Link<LanguageModel>[], deps: ChainDeps): LanguageModel {
   const chain = new Chain("llm", links, deps);
   return {
-    reply: (request, signal) =>
-      chain.run(
-        (link, began) => withFirstSign("llm", link, (own) => link.stage.reply(request, own), began, deps, signal),
-        signal,
-      ),
+    reply: (request, signal) => chain.run((stage, own) => stage.reply(request, own), signal),
     close: () => closeAll(links),
   };
 }
@@ -171,11 +158,7 @@ export function chainOfModels(links: readonly Link<LanguageModel>[], deps: Chain
 export function chainOfVoices(links: readonly Link<TextToSpeech>[], deps: ChainDeps): TextToSpeech {
   const chain = new Chain("tts", links, deps);
   return {
-    speak: (text, context, signal) =>
-      chain.run(
-        (link, began) => withFirstSign("tts", link, (own) => link.stage.speak(text, context, own), began, deps, signal),
-        signal,
-      ),
+    speak: (text, context, signal) => chain.run((stage, own) => stage.speak(text, context, own), signal),
     close: () => closeAll(links),
   };
 }
@@ -191,8 +174,8 @@ export function chainOfRecognizers(links: readonly Link<SpeechToText>[], deps: C
     onTurnEnd: undefined,
     write: (chunk) => primary.stage.write(chunk),
     async finish(utterance, signal) {
-      const ask = async function* ({ stage }: Link<SpeechToText>) {
-        yield await stage.finish(utterance, signal);
+      const ask = async function* (stage: SpeechToText, own: AbortSignal) {
+        yield await stage.finish(utterance, own);
       };
       let result: SttResult = { text: "", final: true };
       for await (const heard of chain.run(ask, signal)) result = heard;

@@ -170,8 +170,17 @@ function providersOf(config: StageSettings): NamedProvider[] {
 
 const isVendor = (provider: Provider | undefined) => Boolean(provider?.secrets || provider?.ownServer);
 
-/** Until the first sign of an answer, for who may fall back on another; recognizers have limits of their own. */
-const firstSignMs: { [S in ModelStage]?: number } = { llm: 6000, tts: 3000 };
+/** How long the others behind it are kept waiting by one that gives no sign, unless it is known to be slow. */
+const handOverMs: { [S in ModelStage]: number } = { stt: 2500, llm: 2500, tts: 1500 };
+
+/**
+ * How long who may fall back on others is waited for before the next one is asked; the last one has the
+ * limit of the call. `first_byte_timeout_ms` is how slow a server may be that somebody runs himself.
+ */
+export function firstSignMsOf(stage: ModelStage, { options }: Pick<ModelSettings, "options">): number {
+  const given = options.first_byte_timeout_ms;
+  return typeof given === "number" ? given : handOverMs[stage];
+}
 
 const chains: { [S in ModelStage]: (links: readonly Link<StageKinds[S]>[], deps: ChainDeps) => StageKinds[S] } = {
   stt: chainOfRecognizers,
@@ -179,17 +188,10 @@ const chains: { [S in ModelStage]: (links: readonly Link<StageKinds[S]>[], deps:
   tts: chainOfVoices,
 };
 
-/** `first_byte_timeout_ms` of the options is how slow a server may be that somebody runs himself. */
 function linkOf<Stage>(stage: ModelStage, settings: ModelSettings, opened: Stage): Link<Stage> {
-  const { provider, connection_id, options } = settings;
-  const given = options.first_byte_timeout_ms;
-  const limitMs = typeof given === "number" ? given : firstSignMs[stage];
-  return {
-    provider,
-    key: `${stage}/${provider}/${connection_id ?? ""}`,
-    stage: opened,
-    ...(limitMs !== undefined && { firstSignMs: limitMs }),
-  };
+  const { provider, connection_id } = settings;
+  const key = `${stage}/${provider}/${connection_id ?? ""}`;
+  return { provider, key, stage: opened, firstSignMs: firstSignMsOf(stage, settings) };
 }
 
 function unreachableStage(stage: ModelStage, path: string, { ownServer, secrets }: Provider) {

@@ -1,5 +1,6 @@
 /** Time limits of the stages. A stage that hangs is left behind and never waited for. */
-import type { CallConfig, ModelSettings } from "#contracts/voice_agent.ts";
+import type { CallConfig, ModelSettings, ModelStage } from "#contracts/voice_agent.ts";
+import { firstSignMsOf } from "#providers/stages.ts";
 import type { Scheduler } from "../threads/scheduler.ts";
 
 /** How long each stage may give no sign before it has failed. */
@@ -12,16 +13,18 @@ export interface StageLimits {
 /** Together they let a caller hear an answer or an apology within some seconds of the end of a turn. */
 const usualLimits: StageLimits = { sttMs: 5000, llmMs: 6000, ttsMs: 5000 };
 
-/** The limits of a call. A provider that is known to be slow has `first_byte_timeout_ms` among its options. */
+/** The limits of a call. A provider that is known to be slow has `first_byte_timeout_ms` among its options; fallbacks take their time too. */
 export function stageLimitsFor({ stt, llm, tts }: Pick<CallConfig, "stt" | "llm" | "tts">): StageLimits {
-  const limitOf = (settings: ModelSettings | undefined, usualMs: number) => {
-    const own = settings?.options.first_byte_timeout_ms;
-    return typeof own === "number" ? own : usualMs;
+  const limitOf = (stage: ModelStage, settings: ModelSettings | undefined, usualMs: number) => {
+    const all = settings ? [settings, ...(settings.fallbacks ?? [])] : [];
+    const own = all.at(-1)?.options.first_byte_timeout_ms;
+    const othersMs = all.slice(0, -1).reduce((sumMs, one) => sumMs + firstSignMsOf(stage, one), 0);
+    return othersMs + (typeof own === "number" ? own : usualMs);
   };
   return {
-    sttMs: limitOf(stt, usualLimits.sttMs),
-    llmMs: limitOf(llm, usualLimits.llmMs),
-    ttsMs: limitOf(tts, usualLimits.ttsMs),
+    sttMs: limitOf("stt", stt, usualLimits.sttMs),
+    llmMs: limitOf("llm", llm, usualLimits.llmMs),
+    ttsMs: limitOf("tts", tts, usualLimits.ttsMs),
   };
 }
 

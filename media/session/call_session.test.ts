@@ -962,7 +962,7 @@ describe("session: providers to fall back on", () => {
 
   for (const [fault, afterMs] of [
     ["fail_on", 0],
-    ["hang_on", 6000],
+    ["hang_on", 2500],
   ] as const) {
     it(`are asked when the first one's turn is one of ${fault}`, async () => {
       const llm = { ...says("From the first.", { [fault]: [1] }), fallbacks: [says("From the second.")] };
