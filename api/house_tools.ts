@@ -3,6 +3,7 @@
  * books a stay with our own tax and booking service, under its own organization. A call books what it has
  * quoted, and nothing else.
  */
+
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "#contracts/errors.ts";
 import { houseTools } from "#contracts/house_tools.ts";
@@ -10,10 +11,11 @@ import { named } from "#contracts/named_schema.ts";
 import type { Stays as House } from "#contracts/voice_agent.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import { sha256Hex } from "#identity/secret.ts";
-import { type AnySql, json, type Sql } from "#store/sql.ts";
+import type { AnySql, Sql } from "#store/sql.ts";
 import type { CalculationRequest } from "#tax/calculator/calculation_request.ts";
 import { CalculationProblem } from "#tax/calculator/calculation_request.ts";
 import type { Stays } from "#tax/tax_service.ts";
+import { keepQuotedStay } from "#voice/call_rows.ts";
 import { plusDays, spokenDay, spokenNumber } from "./spoken_stay.ts";
 
 export interface HouseToolDeps {
@@ -108,7 +110,7 @@ async function carryOut(
   const request = requestFor(house, stay);
   const { tax_breakdown, total_with_tax } = deps.stays.quote(request);
   const { total_tax } = tax_breakdown;
-  await deps.sql`update call set quoted_stay = ${json(deps.sql, request)} where id = ${call.id}`;
+  await keepQuotedStay(deps.sql, call.id, request);
   const say = `${nights} come to ${total_with_tax} ${house.currency}, of which ${total_tax} are tax.`;
   return { ...stay, total: total_with_tax, tax: total_tax, currency: house.currency, say };
 }

@@ -228,6 +228,7 @@ create table call (
   room_name text,
   inline_config json,
   header_secrets bytea,
+  quoted_stay jsonb,
   constraint call_pkey PRIMARY KEY (id),
   constraint call_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES voice_agent(id),
   constraint call_config_check CHECK (((agent_id IS NULL) = (inline_config IS NOT NULL))),

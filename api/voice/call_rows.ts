@@ -127,3 +127,8 @@ export async function insertCall(sql: AnySql, call: NewCall): Promise<void> {
   const waitMs = (oldest?.expires_at?.getTime() ?? 0) - call.createdAt.getTime();
   throw new ApiError("too_many_requests", { retryAfterS: Math.max(1, Math.ceil(waitMs / 1000)) });
 }
+
+/** Keeps with a call the stay that it quoted: what it may book. */
+export async function keepQuotedStay(sql: AnySql, callId: string, stay: object): Promise<void> {
+  await sql`update call set quoted_stay = ${json(sql, stay)} where id = ${callId}`;
+}
