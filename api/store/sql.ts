@@ -1,6 +1,7 @@
 /** The Postgres client, and what our statements have in common. */
 import postgres from "postgres";
 import { ApiError } from "#contracts/errors.ts";
+import { postgresSockets } from "./postgres_socket.ts";
 import { createTransactionPlaces, type TransactionPlaces } from "./transaction_places.ts";
 
 export type Sql = postgres.Sql;
@@ -49,6 +50,8 @@ export function openSql({
     backoff: (failures: number) => reconnectDelayS(failures, Math.random()),
     connection: { application_name: applicationName, ...(!isPooled && limits) },
     onnotice: () => undefined,
+    // The client's types do not know this option.
+    ...({ socket: postgresSockets() } as object),
   });
   const places = createTransactionPlaces({ places: Math.max(1, connectionsMax - keptForStatements), waitMsMax });
   const begin = sql.begin.bind(sql);

