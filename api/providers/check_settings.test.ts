@@ -10,7 +10,6 @@ const many = <T>(count: number, item: T): T[] => Array.from({ length: count }, (
 
 describe("model settings", () => {
   const fine: [ModelStage, CheckedSettings][] = [
-    ["stt", {}],
     ["llm", {}],
     ["tts", {}],
     ["stt", { provider: "echo", options: { delay_ms: 60_000, fail_on: [1], hang_on: [2, 3] } }],
@@ -31,6 +30,7 @@ describe("model settings", () => {
   }
 
   const wrong: [ModelStage, CheckedSettings, string[]][] = [
+    ["stt", {}, ["stt.provider"]],
     ["stt", { provider: "rules" }, ["stt.provider"]],
     ["stt", { provider: "toString" }, ["stt.provider"]],
     ["llm", { provider: "rules", connection_id: "x" }, ["llm.connection_id"]],

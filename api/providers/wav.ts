@@ -48,8 +48,9 @@ export async function* samplesOf(chunks: AsyncIterable<Uint8Array>, bareRateHz: 
       bytes = bytes.subarray(head.length);
     }
     const whole = bytes.length - (bytes.length % 2);
-    kept = bytes.slice(whole);
-    if (whole > 0) yield { samples: new Int16Array(bytes.slice(0, whole).buffer), sampleRateHz };
+    kept = bytes.subarray(whole);
+    // A copy: a chunk may be a part of a buffer that others read and write, and begin at an odd place in it.
+    if (whole > 0) yield { samples: new Int16Array(new Uint8Array(bytes.subarray(0, whole)).buffer), sampleRateHz };
   }
   if (sampleRateHz === undefined && kept.length > 0) throw new WavError("the sound ends within its header");
 }

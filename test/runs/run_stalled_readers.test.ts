@@ -258,8 +258,8 @@ describe("a thousand readers that do not read", { skip: redisMissing(redisUrl) }
       METRICS_PORT: "0",
       MEDIA_THREADS: "1",
       TRANSPORT: bestTransport,
-      // What readers cost, not the room that the collector takes for garbage: up to 48 MiB by default.
-      NODE_OPTIONS: "--max-semi-space-size=2",
+      // What readers cost, not the room that the collector takes for garbage: by default as much again, or none.
+      NODE_OPTIONS: "--max-semi-space-size=2 --max-old-space-size=128",
     });
     const [, listening] = await gateway.until(/"url":"http:\/\/127\.0\.0\.1:(\d+)"[^\n]*"msg":"gateway listens"/);
     port = Number(listening);

@@ -67,11 +67,18 @@ describe("a request that cannot be taken", () => {
   });
   after(() => api.close());
 
-  function operationsOf(document: { paths: Record<string, Record<string, Record<string, unknown>>> }): Operation[] {
+  interface Document {
+    paths: Record<string, Record<string, Record<string, unknown>>>;
+    components: { schemas: Record<string, object> };
+  }
+
+  function operationsOf(document: Document): Operation[] {
     return Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { security, requestBody }]) => {
-        const content = (requestBody as { content?: Record<string, { schema: object }> } | undefined)?.content;
-        const body = content?.["application/json"]?.schema;
+        const content = (requestBody as { content?: Record<string, { schema: { $ref?: string } }> } | undefined)
+          ?.content;
+        const schema = content?.["application/json"]?.schema;
+        const body = schema?.$ref ? document.components.schemas[schema.$ref.split("/").at(-1) ?? ""] : schema;
         return { method: method.toUpperCase(), path, needsCredential: (security as object[]).length > 0, body };
       }),
     );
