@@ -7,6 +7,7 @@ import { after, before, beforeEach, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Client } from "undici";
+import { transports } from "#test/kit/transports.ts";
 import { openTransport } from "./open_transport.ts";
 import type { HttpRequest, HttpResponse, Transport } from "./transport.ts";
 
@@ -63,8 +64,8 @@ const malformed: Record<string, string> = {
   "a bare CR": `${head}X-A: a\rb\r\n\r\n`,
 };
 
-for (const choice of ["uws", "ws"] as const) {
-  describe(`HTTP on the wire of ${choice}`, () => {
+for (const { transport: choice, skip: noTransport } of transports) {
+  describe(`HTTP on the wire of ${choice}`, { skip: noTransport }, () => {
     let transport: Transport;
     let port: number;
     let seen: string[];
