@@ -44,6 +44,7 @@ import { type Sql, unavailableStore } from "#store/sql.ts";
 import { openTaxService } from "#tax/tax_service.ts";
 import { callReservationRoutes } from "#voice/call_reservations.ts";
 import { callRoutes } from "#voice/calls.ts";
+import { httpToolProbeRoutes } from "#voice/http_tool_probe.ts";
 import { internalCallRoutes } from "#voice/internal_calls.ts";
 import { roomSessionRoutes } from "#voice/room_sessions.ts";
 import { roomWebhookRoutes } from "#voice/room_webhooks.ts";
@@ -125,6 +126,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...callRoutes(apiDeps),
     ...roomSessionRoutes({ ...apiDeps, liveKit, seats, encryption, allowPrivateAddresses }),
     ...roomWebhookRoutes({ sql, bus, now, liveKit, logger }),
+    ...httpToolProbeRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
     ...mcpProbeRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
     ...workflowRoutes(apiDeps),
     ...nodeKindRoutes(apiDeps),

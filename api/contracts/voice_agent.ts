@@ -80,7 +80,7 @@ const toolManners = {
   }),
 };
 
-const HttpTool = named(
+export const HttpTool = named(
   "HttpTool",
   Type.Object(
     {
@@ -88,6 +88,7 @@ const HttpTool = named(
       description: Type.Optional(text(4000)),
       method: Type.Optional(oneOf(["GET", "POST", "PUT", "PATCH", "DELETE"])),
       url: httpUrl,
+      connection_id: Type.Optional(uuid),
       headers: Type.Optional(headers),
       params: Type.Optional(
         Type.Array(
@@ -113,7 +114,8 @@ const HttpTool = named(
     name: "what the model calls it",
     description: "what it does, for the model",
     method: "of HTTP; GET unless given",
-    url: "where it is; `{name}` in it stands for a param",
+    url: "where it is; `{name}` in its path stands for a param",
+    connection_id: "the connection whose secret is sent as a bearer token",
     headers: "sent with every request",
     params: "what the model gives it",
     long_running: "true: the conversation goes on while it works",

@@ -19,8 +19,8 @@ export interface HttpToolRequest {
 
 /** What the model asked for cannot be sent. The message is for the model or the author of the workflow. */
 export class HttpToolError extends Error {
-  constructor(message: string) {
-    super(message);
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
     this.name = "HttpToolError";
   }
 }

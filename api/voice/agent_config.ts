@@ -49,6 +49,9 @@ const takenNames: readonly string[] = ["end_call", "transfer_call", "list_tasks"
 /** RFC 9110, section 5.6.2. */
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 
+/** What stands in braces is the model's to say: it may not choose who is sent the tool's headers. */
+const hostInBraces = /^https?:\/\/[^/?#]*[{}]/;
+
 /** A tool is told from the others by its name, a header by its key. */
 function* toolProblems(config: VoiceAgentConfig): Generator<[path: string, message: string]> {
   const names = new Set(takenNames);
@@ -58,6 +61,9 @@ function* toolProblems(config: VoiceAgentConfig): Generator<[path: string, messa
       names.add(name);
     }
   }
+  for (const [at, { url }] of (config.tools ?? []).entries()) {
+    if (hostInBraces.test(url)) yield [`tools.${at}.url`, "Expected params in the path or the query, not in the host"];
+  }
   const asksForStays = (config.builtin_tools ?? []).some((name) => name in houseTools);
   if (asksForStays && !config.stays) yield ["stays", "Expected the house that the tools of stays are about"];
   const servers = new Set<string>();
@@ -66,12 +72,14 @@ function* toolProblems(config: VoiceAgentConfig): Generator<[path: string, messa
     servers.add(name);
   }
   for (const field of ["tools", "mcp_servers"] as const) {
-    for (const [at, { headers = [] }] of (config[field] ?? []).entries()) {
+    for (const [at, { headers = [], connection_id }] of (config[field] ?? []).entries()) {
       const keys = new Set<string>();
       for (const [n, { key }] of headers.entries()) {
         const path = `${field}.${at}.headers.${n}.key`;
         if (!headerName.test(key)) yield [path, "Expected the name of an HTTP header"];
         else if (keys.has(key.toLowerCase())) yield [path, `Expected each header once, got ${key} again`];
+        else if (connection_id !== undefined && key.toLowerCase() === "authorization")
+          yield [path, "Expected no authorization beside a connection, whose secret is sent there"];
         keys.add(key.toLowerCase());
       }
     }

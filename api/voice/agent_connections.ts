@@ -1,5 +1,5 @@
 /**
- * Connections of an agent's stages: which a configuration names, whether its project has them, and what
+ * Connections of an agent's stages and tools: which a configuration names, whether its project has them, and what
  * they open to. Both are asked twice: when a configuration is saved, and when a call begins.
  */
 import { type OpenedConnection, openConnections } from "#connections/connections.ts";
@@ -35,6 +35,9 @@ export async function requireConfig(
   if (Object.keys(details).length > 0) throw new ApiError("bad_request", { details });
   return config;
 }
+
+/** Tools that may name a connection. */
+const callingOut = ["tools", "mcp_servers"] as const;
 
 interface NamedSettings {
   stage: ModelStage;
@@ -93,10 +96,12 @@ async function connectionProblems(
     return id === undefined || kind === undefined ? [] : [{ place: path, id, kind }];
   });
   // Any secret may be a server's bearer token.
-  const ofServers = (config.mcp_servers ?? []).flatMap(({ connection_id: id }, at) =>
-    id === undefined ? [] : [{ place: `mcp_servers.${at}`, id, kind: undefined }],
+  const ofTools = callingOut.flatMap((field) =>
+    (config[field] ?? []).flatMap(({ connection_id: id }, at) =>
+      id === undefined ? [] : [{ place: `${field}.${at}`, id, kind: undefined }],
+    ),
   );
-  const named = [...ofStages, ...ofServers];
+  const named = [...ofStages, ...ofTools];
   if (named.length === 0) return {};
   const rows = await sql<{ id: string; provider: string }[]>`
     select id, provider from connection
@@ -114,14 +119,15 @@ async function connectionProblems(
   );
 }
 
-/** The connections that a call's stages name, opened. One that the project no longer has is not among them. */
+/** The connections that a call's stages and tools name, opened. One that the project no longer has is not among them. */
 export async function openCredentials(
   deps: { sql: AnySql; encryption: Encryption },
   projectId: string,
   config: CallConfig,
 ): Promise<Credentials> {
   const ofStages = settingsIn(config).flatMap(({ settings }) => settings.connection_id ?? []);
-  const ids = [...ofStages, ...config.mcp_servers.flatMap(({ connection_id }) => connection_id ?? [])];
+  const ofTools = callingOut.flatMap((field) => config[field].flatMap(({ connection_id }) => connection_id ?? []));
+  const ids = [...ofStages, ...ofTools];
   if (ids.length === 0) return {};
   const opened = await openConnections(deps, projectId, ids);
   return Object.fromEntries([...opened].map(([id, connection]) => [id, credentialOf(connection)]));

@@ -4,7 +4,7 @@
  * "as stored", so that a configuration can be read, edited and written again.
  */
 import { ApiError } from "#contracts/errors.ts";
-import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
+import type { HttpTool, VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import type { Encryption } from "#store/encryption.ts";
 import { type AnySql, json, type Sql } from "#store/sql.ts";
 
@@ -40,12 +40,7 @@ export function sealHeaders(
   const old = valuesIn(encryption, id, stored);
   const values = new Map<string, string>();
   const masked = mapHeaders(config, (header, place, path) => {
-    const value = header.value.startsWith(mask) ? old[place] : header.value;
-    if (value === undefined) {
-      throw new ApiError("bad_request", {
-        details: { [`config.${path}`]: "Expected the header's value: a masked one stands for what is stored here" },
-      });
-    }
+    const value = header.value.startsWith(mask) ? storedValue(old, place, `config.${path}`) : header.value;
     values.set(place, value);
     return maskOf(value);
   });
@@ -62,6 +57,33 @@ export function openHeaders(
 ): VoiceAgentConfig {
   const values = valuesIn(encryption, id, stored);
   return mapHeaders(config, (header, place) => values[place] ?? header.value);
+}
+
+/** What an agent's row has sealed of its headers. */
+export interface StoredSecrets {
+  id: string;
+  sealed: Buffer | null;
+}
+
+/**
+ * A tool as somebody tries it, with the values of its headers: masked ones are those of `stored`.
+ * @throws ApiError bad_request for a masked value that stands for none of them
+ */
+export function openTriedTool(encryption: Encryption, tool: HttpTool, stored: StoredSecrets | undefined): HttpTool {
+  const values = stored ? valuesIn(encryption, stored.id, stored.sealed) : {};
+  const { tools } = mapHeaders({ tools: [tool] }, ({ value }, place, path) =>
+    value.startsWith(mask) ? storedValue(values, place, path.replace("tools.0", "tool")) : value,
+  );
+  return { ...tool, ...tools?.[0] };
+}
+
+/** @throws ApiError bad_request where nothing is stored at `place` */
+function storedValue(values: Values, place: string, path: string): string {
+  const value = values[place];
+  if (value !== undefined) return value;
+  throw new ApiError("bad_request", {
+    details: { [path]: "Expected the header's value: a masked one stands for what is stored here" },
+  });
 }
 
 function valuesIn(encryption: Encryption, id: string, stored: Uint8Array | null): Values {

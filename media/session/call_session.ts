@@ -213,6 +213,7 @@ class Session implements MediaSession {
     this.#transfers = new Transfers(this.#notices, () => this.end("transferred"));
     const toolsHost = {
       callId: spec.callId,
+      credentials: spec.credentials ?? {},
       remote: deps.remoteTools ?? noRemoteTools,
       send: (message: SessionMessage) => this.#notices.send(message),
       transfers: this.#transfers,

@@ -2,17 +2,17 @@
 import type { CallConfig } from "#contracts/voice_agent.ts";
 import { type BuiltinHost, builtinTools } from "./builtin_tools.ts";
 import type { ClientTools } from "./client_tools.ts";
-import { httpToolOf } from "./http_tools.ts";
+import { type HttpToolHost, httpToolOf } from "./http_tools.ts";
 import type { Tool } from "./tool.ts";
 
-export interface ConfigToolsHost extends BuiltinHost {
+export interface ConfigToolsHost extends BuiltinHost, HttpToolHost {
   clientTools: ClientTools;
 }
 
 export function configuredTools(config: CallConfig, host: ConfigToolsHost): Tool[] {
   return [
     ...builtinTools(config, host),
-    ...config.tools.map((tool) => httpToolOf(tool, host.callId, host.remote)),
+    ...config.tools.map((tool) => httpToolOf(tool, host)),
     ...config.client_tools.map((tool) => host.clientTools.of(tool)),
   ];
 }

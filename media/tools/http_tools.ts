@@ -1,13 +1,23 @@
 /** Tools that are HTTP requests, as a call has them; they are made on the tools' thread. */
+
+import type { Credentials } from "#contracts/internal_calls.ts";
 import { argumentProblem, parametersOf } from "#contracts/tool_params.ts";
 import type { HttpTool } from "#contracts/voice_agent.ts";
+import { bearerOf } from "./bearer.ts";
 import type { RemoteTools } from "./remote_tools.ts";
 import { type Tool, textOf } from "./tool.ts";
 
 const timeoutSDefault = 10;
 const longTimeoutSDefault = 600;
 
-export function httpToolOf(config: HttpTool, callId: string, remote: RemoteTools): Tool {
+/** What an HTTP tool needs of its call. */
+export interface HttpToolHost {
+  callId: string;
+  credentials: Credentials;
+  remote: RemoteTools;
+}
+
+export function httpToolOf(config: HttpTool, { callId, credentials, remote }: HttpToolHost): Tool {
   const { name, description = "", method = "GET", url, headers = [], params = [], long_running = false } = config;
   return {
     spec: { name, description, parameters: parametersOf(params) },
@@ -20,7 +30,9 @@ export function httpToolOf(config: HttpTool, callId: string, remote: RemoteTools
     problemOf: (given) => argumentProblem(params, given),
     async run(given, { toolCallId, signal }) {
       const labels = { "idempotency-key": `${callId}:${toolCallId}`, "x-call-id": callId };
-      const tool = { name, method, url, headers, params };
+      const bearer = Object.entries(bearerOf(config.connection_id, credentials));
+      const opened = [...headers, ...bearer.map(([key, value]) => ({ key, value }))];
+      const tool = { name, method, url, headers: opened, params };
       const result = await remote.ask({ is: "http", tool, given, headers: labels }, signal);
       return { text: textOf(result), isError: false };
     },

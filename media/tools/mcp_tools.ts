@@ -2,6 +2,7 @@
 import type { Credentials } from "#contracts/internal_calls.ts";
 import type { McpServer } from "#contracts/voice_agent.ts";
 import type { Notices } from "../session/notices.ts";
+import { bearerOf } from "./bearer.ts";
 import type { McpTarget, RemoteTools } from "./remote_tools.ts";
 import { type Tool, textOf } from "./tool.ts";
 
@@ -34,8 +35,8 @@ export async function findMcpTools(
 ): Promise<void> {
   await Promise.all(
     servers.map(async (server) => {
-      const target = targetOf(server, host.credentials);
       try {
+        const target = targetOf(server, host.credentials);
         const listed = (await host.remote.ask(
           { is: "mcp_list", server: target, callId: host.callId },
           signal,
@@ -56,14 +57,8 @@ export async function findMcpTools(
 }
 
 function targetOf({ url, headers = [], connection_id }: McpServer, credentials: Credentials): McpTarget {
-  const secret = connection_id === undefined ? undefined : credentials[connection_id]?.secret;
-  return {
-    url,
-    headers: {
-      ...Object.fromEntries(headers.map(({ key, value }) => [key.toLowerCase(), value])),
-      ...(secret !== undefined && { authorization: `Bearer ${secret}` }),
-    },
-  };
+  const given = Object.fromEntries(headers.map(({ key, value }) => [key.toLowerCase(), value]));
+  return { url, headers: { ...given, ...bearerOf(connection_id, credentials) } };
 }
 
 function toolOf(listed: ListedTool, server: McpServer, target: McpTarget, { callId, remote }: McpHost): Tool {

@@ -1,11 +1,12 @@
 /** Carries out what tools ask of the outside world: HTTP requests, MCP servers, our own api. */
-import { AddressRefusedError } from "#outbound/address_guard.ts";
 import { createGuardedHttp, type GuardedHttp, type GuardedResponse } from "#outbound/guarded_http.ts";
-import { HttpToolError, httpToolRequest } from "#outbound/http_tool.ts";
+import { HttpToolError } from "#outbound/http_tool.ts";
+import { callHttpTool } from "#outbound/http_tool_call.ts";
 import { McpError } from "#outbound/mcp_client.ts";
 import { McpPool } from "#outbound/mcp_pool.ts";
+import { withoutSecrets } from "#outbound/without_secrets.ts";
 import type { RemoteRequest } from "./remote_tools.ts";
-import { resultBytesMax, ToolError, type ToolProgress } from "./tool.ts";
+import { resultBytesMax, ToolError, type ToolProgress, textOf } from "./tool.ts";
 
 /** What tools may reach. */
 export interface ToolWorld {
@@ -40,10 +41,8 @@ export function createToolRunner(world: ToolWorld): ToolRunner {
         return callHttp(guarded, request, signal);
       case "mcp_list":
         return mcp.listTools(request.server).catch(inWords);
-      case "mcp_call": {
-        const { server, name, given, callId } = request;
-        return mcp.callTool(server, name, given, signal, callId).catch(inWords);
-      }
+      case "mcp_call":
+        return callMcp(mcp, request, signal);
       case "house":
         return callHouse(own, world.api, request, signal);
     }
@@ -67,7 +66,23 @@ export function createToolRunner(world: ToolWorld): ToolRunner {
 }
 
 function inWords(cause: unknown): never {
-  throw cause instanceof McpError ? new ToolError(cause.message, { cause }) : cause;
+  const isForTheModel = cause instanceof McpError || cause instanceof HttpToolError;
+  throw isForTheModel ? new ToolError(cause.message, { cause }) : cause;
+}
+
+/** As HTTP tools, without the values of the server's headers, should it repeat them. */
+async function callMcp(
+  mcp: McpPool,
+  { server, name, given, callId }: Extract<RemoteRequest, { is: "mcp_call" }>,
+  signal: AbortSignal,
+): Promise<string> {
+  const secrets = Object.values(server.headers);
+  try {
+    return withoutSecrets(textOf(await mcp.callTool(server, name, given, signal, callId)), secrets);
+  } catch (cause) {
+    if (!(cause instanceof McpError)) throw cause;
+    throw new ToolError(withoutSecrets(cause.message, secrets), { cause });
+  }
 }
 
 async function callHttp(
@@ -75,51 +90,10 @@ async function callHttp(
   { tool, given, headers }: Extract<RemoteRequest, { is: "http" }>,
   signal: AbortSignal,
 ): Promise<string> {
-  const { url, method, headers: ownHeaders, body } = readable(() => httpToolRequest(tool, given));
-  const request = {
-    method,
-    headers: { ...headers, ...ownHeaders },
-    ...(body !== undefined && { body }),
-    signal,
-    responseBytesMax: resultBytesMax + 1,
-  };
-  const host = new URL(url).host;
-  let answer = await sendOnce(http, url, host, request);
-  // Asking again for what only looks something up does no harm.
-  if (method === "GET" && (answer instanceof ToolError || answer.status >= 500)) {
-    if (!signal.aborted) answer = await sendOnce(http, url, host, request);
-  }
-  if (answer instanceof ToolError) throw answer;
-  const text = answer.body.toString("utf8");
-  if (answer.status < 400) return text;
-  throw new ToolError(`${host} answered ${answer.status}: ${text.slice(0, errorCharsMax)}`);
-}
-
-/** @returns the answer, or why there was none. @throws ToolError where another attempt is in vain */
-async function sendOnce(
-  http: GuardedHttp,
-  url: string,
-  host: string,
-  request: Parameters<GuardedHttp["send"]>[1],
-): Promise<GuardedResponse | ToolError> {
-  try {
-    return await http.send(url, request);
-  } catch (cause) {
-    request.signal?.throwIfAborted();
-    for (let inner: unknown = cause; inner instanceof Error; inner = inner.cause) {
-      if (inner instanceof AddressRefusedError) throw new ToolError(inner.message, { cause });
-    }
-    return new ToolError(`Cannot reach ${host}`, { cause });
-  }
-}
-
-function readable<T>(run: () => T): T {
-  try {
-    return run();
-  } catch (cause) {
-    if (cause instanceof HttpToolError) throw new ToolError(cause.message, { cause });
-    throw cause;
-  }
+  const call = { tool, given, headers, signal, answerBytesMax: resultBytesMax + 1 };
+  const { status, host, text } = await callHttpTool(http, call).catch(inWords);
+  if (status < 400) return text;
+  throw new ToolError(`${host} answered ${status}: ${text.slice(0, errorCharsMax)}`);
 }
 
 /** The tools of the house answer `{result}` or `{error}`, both for the model. */

@@ -1,6 +1,6 @@
 /** Calls through the whole house, from an agent saved over the api to a vendor's twin: api, gateway and a media thread. */
 import assert from "node:assert/strict";
-import type { OpenedCall } from "#contracts/internal_calls.ts";
+import type { CloseCallRequest, OpenedCall } from "#contracts/internal_calls.ts";
 import type { OpenResult } from "#gateway/api_client.ts";
 import { startWorkerPool } from "#media/threads/worker_pool.ts";
 import { type Answer, type ApiHarness, openApiHarness } from "./api_harness.ts";
@@ -19,7 +19,7 @@ export interface VendorHouse {
   stop(): Promise<void>;
 }
 
-/** Opens calls where the api keeps them. */
+/** Opens calls where the api keeps them, and closes them there. */
 class OpeningApi extends FakeApi {
   readonly #api: ApiHarness;
   constructor(api: ApiHarness) {
@@ -30,6 +30,14 @@ class OpeningApi extends FakeApi {
     const { status, body } = await this.#api.internal("POST", `/internal/calls/${callId}/open`, { gateway_id: "test" });
     assert.equal(status, 200, JSON.stringify(body));
     return { kind: "opened", call: body as OpenedCall };
+  }
+  override async closeCall(callId: string, request: CloseCallRequest): Promise<boolean> {
+    const { status, body } = await this.#api.internal("POST", `/internal/calls/${callId}/close`, {
+      ...request,
+      gateway_id: "test",
+    });
+    assert.equal(status, 204, JSON.stringify(body));
+    return super.closeCall(callId, request);
   }
 }
 
