@@ -521,6 +521,7 @@ create table organization (
   api_access_enabled boolean not null default false,
   legal_profile json not null default '{}'::json,
   call_retention_days integer not null default 400,
+  tax_settings jsonb not null default '{}'::jsonb,
   constraint organization_pkey PRIMARY KEY (id),
   constraint organization_call_retention_days_check CHECK (((call_retention_days >= 1) AND (call_retention_days <= 3650)))
 );

@@ -21,6 +21,7 @@ import { addressRoutes } from "./addresses/addresses.ts";
 import { book, type NewBooking } from "./bookings/booking_creation.ts";
 import { bookingRoutes } from "./bookings/bookings.ts";
 import { createFrozenRules } from "./bookings/frozen_rules.ts";
+import { taxSettingsRoutes } from "./bookings/tax_settings.ts";
 import { calculate } from "./calculator/calculate.ts";
 import type { CalculationAnswer } from "./calculator/calculation_answer.ts";
 import type { CalculationRequest } from "./calculator/calculation_request.ts";
@@ -104,6 +105,7 @@ export async function openTaxService(deps: TaxServiceDeps): Promise<TaxService> 
     ...addressRoutes({ ruleset, ...billable }),
     ...calculationRoutes({ ruleset, now, ...billable }),
     ...bookingRoutes({ ...bookings, ...billable }),
+    ...taxSettingsRoutes({ ...common, guard: apiKeys.billable }),
     ...bookingInvoiceRoutes({ sql, now, ...billable }),
     ...invoiceRoutes({ sql, guard: apiKeys.billable }),
     ...liabilityRoutes({ sql, ruleset, guard: apiKeys.billable }),

@@ -93,6 +93,60 @@ describe("bookings", () => {
       }
     });
 
+    it("name the fields that nobody reads, and refuse slips of the hand", async () => {
+      const { status, body } = await post("", {
+        calculation: { ...stay, loyalty: 7 },
+        note: "late",
+        idempotency_key: "u",
+      });
+      assert.deepEqual([status, body.ignored_fields], [201, ["calculation.loyalty", "note"]]);
+      assert.deepEqual(body.calculation, stay);
+      const again = await post("", { calculation: stay, idempotency_key: "u" });
+      assert.deepEqual([again.status, again.body.ignored_fields, again.body.id], [200, undefined, body.id]);
+      for (const slip of [{ calculation: { ...stay, guest_age: [8] } }, { calculation: stay, issuerid: nobody }])
+        assert.deepEqual(
+          [(await post("", slip)).status, (await post("", slip)).body.detail[0].type],
+          [422, "extra_forbidden"],
+        );
+    });
+
+    it("are refused as their organization asks of all, unless they say otherwise themselves", async () => {
+      const token = await signUp();
+      const settings = (method: string, body?: object) => api.call(method, "/v1/orgs/me/tax-settings", { token, body });
+      assert.deepEqual((await settings("GET")).body, { require_complete: false, accept_assumed: true, strict: false });
+      const unknown = {
+        jurisdiction_code: "GE-TB",
+        stay_date: "2026-12-01",
+        nights: 2,
+        nightly_rate: 200,
+        currency: "GEL",
+      };
+      const made = await post("", { calculation: unknown, idempotency_key: "before" }, token);
+      assert.equal(made.status, 201, JSON.stringify(made.body));
+      const set = await settings("PATCH", { require_complete: true, strict: true });
+      assert.deepEqual(set.body, { require_complete: true, accept_assumed: true, strict: true });
+      const refused = await post("", { calculation: unknown }, token);
+      assert.equal(refused.status, 400);
+      assert.match(refused.body.detail, /^incomplete: /);
+      assert.equal(refused.body.completeness.status, "incomplete");
+      const adjusted = await api.call("POST", `/v1/bookings/${made.body.id}/adjust`, { token, body: { nights: 3 } });
+      assert.equal(adjusted.status, 400, "an adjustment as well");
+      assert.equal((await post("", { calculation: { ...unknown, require_complete: false } }, token)).status, 201);
+      assert.equal(
+        (await post("", { calculation: unknown, idempotency_key: "before" }, token)).status,
+        200,
+        "a replay",
+      );
+      const unread = { ...stay, loyalty: 7 };
+      assert.equal((await post("", { calculation: unread }, token)).body.detail[0].type, "extra_forbidden");
+      assert.equal((await post("", { calculation: { ...unread, strict: false } }, token)).status, 201);
+      assert.equal((await post("", { calculation: unknown })).status, 201, "others are not asked");
+      const wrong = await settings("PATCH", { require: true });
+      assert.deepEqual([wrong.status, wrong.body.detail[0].type], [422, "extra_forbidden"]);
+      const refund = await api.call("POST", `/v1/bookings/${made.body.id}/refund`, { token, body: {} });
+      assert.equal(refund.status, 200, "money goes back all the same");
+    });
+
     it("are 404 for other organizations and 401 without a credential", async () => {
       const { id } = await book();
       const stranger = await signUp();

@@ -24,6 +24,7 @@ import { type BookingRow, bookingReply, findBooking, fromCreation, lockBooking }
 import { ChangedBooking, Reason } from "./changed_booking.ts";
 import { adjustedRequest, type StayChanges } from "./stay_changes.ts";
 import { taxDelta } from "./tax_delta.ts";
+import { taxSettingsOf, withSettings } from "./tax_settings.ts";
 
 const Changes = Type.Partial(CalculationRequest);
 const Adjustment = named(
@@ -80,7 +81,8 @@ export function bookingAdjustmentRoute(deps: BookingDeps): Route {
         requireSamePlace(deps, rules, changes, under);
         requireSameCurrency(booking, changes);
         const request = refusing(() => adjustedRequest(booking.request, changes), under);
-        const answer = refusing(() => calculateWith(rules, request, booking.calculated_on), under);
+        const asked = withSettings(request, await taxSettingsOf(tx, principal.organizationId));
+        const answer = refusing(() => calculateWith(rules, asked, booking.calculated_on), under);
         const delta = taxDelta(booking.answer, answer);
         const to = { state: stateAfterAdjusting(booking.state), request, answer, rulesetHash: rules.hash };
         const change: NewChange = {

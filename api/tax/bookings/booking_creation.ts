@@ -14,6 +14,7 @@ import { calculateWith, placeRulesFor } from "../calculator/calculate.ts";
 import { CalculationRequest } from "../calculator/calculation_request.ts";
 import { refusing } from "../calculator/calculations.ts";
 import { parseExactJson } from "../calculator/numbers/exact_json.ts";
+import { IgnoredFields, ignoredFields } from "../calculator/unknown_fields.ts";
 import { requireUsableIssuer } from "../invoices/issuers.ts";
 import { changing, figuresOf, type NewChange, writeChange } from "./booking_change.ts";
 import type { BookingDeps } from "./booking_deps.ts";
@@ -21,6 +22,7 @@ import { BookingReply, type BookingRow, bookingColumns, bookingReply } from "./b
 import { IdempotencyKey, keyReused, replayed } from "./idempotency.ts";
 import { fingerprintOf, meaningOf } from "./request_fingerprint.ts";
 import { taxDelta } from "./tax_delta.ts";
+import { type TaxSettings, taxSettingsOf, withSettings } from "./tax_settings.ts";
 
 const NewBooking = named(
   "NewBooking",
@@ -43,6 +45,11 @@ const NewBooking = named(
 );
 export type NewBooking = Static<typeof NewBooking>;
 
+const CreatedBooking = named(
+  "CreatedBooking",
+  Type.Object({ ...BookingReply.properties, ignored_fields: IgnoredFields }),
+);
+
 const romanStay = {
   jurisdiction_code: "IT-RM-ROM",
   stay_date: "2026-05-10",
@@ -63,7 +70,7 @@ export function bookingCreationRoute(deps: BookingDeps): Route {
     record: deps.record,
     body: NewBooking,
     bodyOptions: { parse: parseExactJson },
-    reply: { status: 201, body: BookingReply },
+    reply: { status: 201, body: CreatedBooking },
     otherReplies: { 200: "The booking that the key made before, as it is now" },
     errors: ["bad_request", "not_found", "conflict"],
     examples: {
@@ -89,8 +96,9 @@ export function bookingCreationRoute(deps: BookingDeps): Route {
       },
     },
     handle: async ({ principal, body }) => {
-      const { booking, isReplay } = await book(deps, principal, body);
-      return isReplay ? replayed(bookingReply(booking)) : bookingReply(booking);
+      const { booking, isReplay, ignored_fields } = await book(deps, principal, body);
+      const reply = { ...bookingReply(booking), ...(ignored_fields.length > 0 && { ignored_fields }) };
+      return isReplay ? replayed(reply) : reply;
     },
   });
 }
@@ -103,17 +111,20 @@ export async function book(
   principal: BillableCaller,
   body: NewBooking,
 ): Promise<Booked> {
+  const settings = await taxSettingsOf(deps.sql, principal.organizationId);
+  const ignored_fields = ignoredFields(NewBooking, body, body.calculation.strict ?? settings.strict);
   const calculation = Value.Clean(CalculationRequest, body.calculation) as CalculationRequest;
   const { external_reference = null, issuer_id = null } = body;
   const meaning = refusing(() => meaningOf(calculation), "calculation");
   const fingerprint = fingerprintOf({ external_reference, issuer_id, calculation: meaning });
   const key = body.idempotency_key ? { text: body.idempotency_key, fingerprint } : undefined;
   try {
-    return await bookAnew(deps, principal, { calculation, external_reference, issuer_id, key });
+    const asked = { calculation, external_reference, issuer_id, key, settings };
+    return { ...(await bookAnew(deps, principal, asked)), ignored_fields };
   } catch (error) {
     // What was booked stands, also where it could not be booked any more.
     const earlier = key && error instanceof ApiError && (await bookedWith(deps.sql, principal, key));
-    if (earlier) return { booking: earlier, isReplay: true };
+    if (earlier) return { booking: earlier, isReplay: true, ignored_fields };
     throw error;
   }
 }
@@ -121,6 +132,8 @@ export async function book(
 interface Booked {
   booking: Omit<BookingRow, "position">;
   isReplay: boolean;
+  /** Of the request, by their path. */
+  ignored_fields: string[];
 }
 
 async function bookAnew(
@@ -131,12 +144,17 @@ async function bookAnew(
     external_reference,
     issuer_id,
     key,
-  }: Pick<BookingRow, "external_reference" | "issuer_id"> & { calculation: CalculationRequest; key: Key | undefined },
-): Promise<Booked> {
+    settings,
+  }: Pick<BookingRow, "external_reference" | "issuer_id"> & {
+    calculation: CalculationRequest;
+    key: Key | undefined;
+    settings: TaxSettings;
+  },
+): Promise<Omit<Booked, "ignored_fields">> {
   const at = now();
   const today = at.toISOString().slice(0, 10);
   const place = refusing(() => placeRulesFor(calculation, ruleset, { locate }), "calculation");
-  const answer = refusing(() => calculateWith(place, calculation, today), "calculation");
+  const answer = refusing(() => calculateWith(place, withSettings(calculation, settings), today), "calculation");
   await frozenRules.keep(sql, place);
   const booking: Booked["booking"] = {
     id: crypto.randomUUID(),

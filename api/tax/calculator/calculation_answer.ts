@@ -18,6 +18,7 @@ import { Rational, sumOf } from "./numbers/rational.ts";
 import { roundingOf } from "./numbers/tax_rounding.ts";
 import type { NightTax, RuleTax, SegmentTax } from "./rule_tax.ts";
 import { anchorDate } from "./segments.ts";
+import { IgnoredFields } from "./unknown_fields.ts";
 
 const Money = Type.String({ description: "a decimal with the currency's digits" });
 const nullable = <T extends ReturnType<typeof Type.String>>(schema: T) => Type.Union([schema, Type.Null()]);
@@ -243,6 +244,7 @@ export const CalculationAnswer = named(
       ),
     ),
     ruleset_hash: Type.String(),
+    ignored_fields: IgnoredFields,
   }),
   {
     jurisdiction: "the place",

@@ -55,7 +55,7 @@ const FxRate = named(
     date: "the day that the rate is of",
   },
 );
-/** The `calculation` object. Fields that it does not name are ignored, and so are those that are null (`exact_json.ts`). */
+/** The `calculation` object. Fields that are null are as if they were left out (`exact_json.ts`); `unknown_fields.ts` has those that it does not name. */
 export const CalculationRequest = named(
   "CalculationRequest",
   Type.Object({
@@ -118,6 +118,11 @@ export const CalculationRequest = named(
       Type.Boolean({
         description:
           "false: as require_complete, and refuse as well what is reported by one source or assumed to go on",
+      }),
+    ),
+    strict: Type.Optional(
+      Type.Boolean({
+        description: "true: refuse with 422 every field that nobody reads; false names them in the answer",
       }),
     ),
     fx: Type.Optional(

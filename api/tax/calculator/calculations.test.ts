@@ -138,6 +138,32 @@ describe("POST /v1/tax/calculate", () => {
     assert.equal(await locOf({ nightly_rates: [{ date: "2024-05-10", rate: "x" }] }), "body.nightly_rates.0.rate");
   });
 
+  it("names the fields that nobody reads, at every depth, and refuses slips of the hand", async () => {
+    const ignoredOf = async (change: object) => {
+      const { json } = await calculate({ ...rome, ...change });
+      return (json as CalculationAnswer).ignored_fields;
+    };
+    assert.equal(await ignoredOf({}), undefined);
+    const unread = {
+      loyalty: "gold",
+      included_amounts: { spa: 20, breakfast: 9 },
+      nightly_rates: [{ date: "2024-05-10", rate: 90, board: 1 }],
+    };
+    assert.deepEqual(await ignoredOf(unread), ["loyalty", "included_amounts.spa", "nightly_rates.0.board"]);
+    const refusalOf = async (change: object) => {
+      const { status, json } = await calculate({ ...rome, ...change });
+      assert.equal(status, 422, JSON.stringify(json));
+      const [{ type, loc, msg }] = (json as { detail: [{ type: string; loc: unknown[]; msg: string }] }).detail;
+      return [type, loc.join("."), msg];
+    };
+    const slip = "Unknown field: did you mean guest_ages?";
+    assert.deepEqual(await refusalOf({ guest_age: [8, 40] }), ["extra_forbidden", "body.guest_age", slip]);
+    const nested = await refusalOf({ included_amounts: { breakfasts: 9 } });
+    assert.deepEqual(nested.slice(0, 2), ["extra_forbidden", "body.included_amounts.breakfasts"]);
+    const strict = await refusalOf({ loyalty: "gold", strict: true });
+    assert.deepEqual(strict.slice(0, 2), ["extra_forbidden", "body.loyalty"]);
+  });
+
   it("is billable, refused or not", async () => {
     records.length = 0;
     await calculate(rome);

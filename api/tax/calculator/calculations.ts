@@ -15,6 +15,7 @@ import { type CalculationOptions, calculate } from "./calculate.ts";
 import { CalculationAnswer } from "./calculation_answer.ts";
 import { CalculationProblem, CalculationRequest } from "./calculation_request.ts";
 import { parseExactJson } from "./numbers/exact_json.ts";
+import { ignoredFields } from "./unknown_fields.ts";
 
 /** Calculations in one batch. */
 const batchMax = 100;
@@ -88,8 +89,11 @@ export function calculationRoutes<Caller>(deps: CalculationDeps<Caller>): Route[
     today: deps.now().toISOString().slice(0, 10),
     locate: deps.locate ?? ((latitude, longitude) => placeAt(ruleset.places, latitude, longitude)),
   });
-  const answer = (request: CalculationRequest): CalculationAnswer =>
-    refusing(() => calculate(request, ruleset, options()));
+  const answer = (request: CalculationRequest): CalculationAnswer => {
+    const ignored_fields = ignoredFields(CalculationRequest, request, request.strict);
+    const answered = refusing(() => calculate(request, ruleset, options()));
+    return ignored_fields.length > 0 ? { ...answered, ignored_fields } : answered;
+  };
   const answerOrError = async (request: unknown): Promise<Static<typeof BatchItem>> => {
     try {
       return { result: answer(requests.parse(request)) };
@@ -145,6 +149,15 @@ export function calculationRoutes<Caller>(deps: CalculationDeps<Caller>): Route[
           body: { ...romanStay, jurisdiction_code: undefined },
           status: 400,
           answer: { detail: "missing coordinates: give jurisdiction_code, or latitude and longitude" },
+        },
+        slip_of_the_hand: {
+          body: { ...romanStay, guest_age: [8] },
+          status: 422,
+          answer: {
+            detail: [
+              { type: "extra_forbidden", loc: ["body", "guest_age"], msg: "Unknown field: did you mean guest_ages?" },
+            ],
+          },
         },
         no_nights: {
           body: { ...romanStay, nights: 0 },
