@@ -31,6 +31,7 @@ import { purgeFailedJobs, releaseStuckJobs, startJobs } from "#store/jobs.ts";
 import { type SqlPool, unavailableStore } from "#store/sql.ts";
 import { recheckNightly } from "#tax/recheck/recheck.ts";
 import { rulesetOnDisk } from "#tax/tax_service.ts";
+import { openSpanStore } from "#traces/open_span_store.ts";
 import { purgeCalls, sweepCalls } from "#voice/call_sweeper.ts";
 import { sweepRooms } from "#voice/room_sweeper.ts";
 import { healthRoutes } from "./process/health.ts";
@@ -120,6 +121,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     nodeDeps: (claimed) => nodeDepsFor({ sql, http, mcp, encryption, now }, claimed),
   });
   engine = runEngine;
+  const traces = openSpanStore({ sql, now });
   const callbacks = createCallbackDelivery({ sql, http, encryption, logger, now });
   const jobs = await startJobs({
     databaseUrl: config.databaseUrl,
@@ -129,6 +131,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
       purge_connect_tokens: () => purgeConnectTokens({ sql, now }),
       purge_runs: () => purgeRuns({ sql, now }),
       purge_calls: () => purgeCalls({ sql, now }),
+      purge_traces: () => traces.purge(),
       purge_request_log: () => purgeRequestLog({ sql, now }, config.requestLogDays),
       purge_failed_jobs: () => purgeFailedJobs({ sql, now }),
       recheck_bookings: async () => {
@@ -146,6 +149,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
       // Often, as a round ends after a minute however much is left.
       purge_runs: "7,17,27,37,47,57 * * * *",
       purge_calls: "3,13,23,33,43,53 * * * *",
+      purge_traces: "1,11,21,31,41,51 * * * *",
       purge_request_log: "47 * * * *",
       purge_failed_jobs: "47 3 * * *",
       recheck_bookings: "7 2 * * *",

@@ -569,9 +569,11 @@ create table project (
   updated_at timestamp with time zone not null,
   updated_by uuid,
   deleted_at timestamp with time zone,
+  trace_retention_days integer not null default 30,
   constraint project_pkey PRIMARY KEY (id),
   constraint project_created_by_fkey FOREIGN KEY (created_by) REFERENCES app_user(id) ON DELETE SET NULL,
   constraint project_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE,
+  constraint project_trace_retention_days_check CHECK (((trace_retention_days >= 1) AND (trace_retention_days <= 400))),
   constraint project_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES app_user(id) ON DELETE SET NULL
 );
 CREATE INDEX project_organization_id_idx ON project USING btree (organization_id, created_at);
@@ -756,6 +758,35 @@ create table sign_in_link (
 );
 CREATE INDEX sign_in_link_expires_at_idx ON sign_in_link USING btree (expires_at);
 
+-- api/traces
+create table span (
+  project_id uuid not null,
+  trace_id uuid not null,
+  span_id text not null,
+  started_at timestamp with time zone not null,
+  parent_span_id text,
+  kind text not null,
+  name text not null,
+  status text not null,
+  status_message text,
+  duration_us bigint not null,
+  model text,
+  provider text,
+  prompt_tokens bigint,
+  completion_tokens bigint,
+  cached_tokens bigint,
+  cost_usd double precision,
+  tool_name text,
+  input json,
+  output json,
+  truncated text[] not null default '{}'::text[],
+  attributes json not null default '{}'::json,
+  events json not null default '[]'::json,
+  links json not null default '[]'::json,
+  constraint span_pkey PRIMARY KEY (project_id, trace_id, span_id, started_at),
+  constraint span_status_check CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text, 'canceled'::text])))
+);
+
 -- api/tax
 create table tax_entries (
   change_id bigint not null,
@@ -780,6 +811,60 @@ CREATE INDEX tax_entries_booking_id_idx ON tax_entries USING btree (booking_id);
 CREATE INDEX tax_entries_change_id_idx ON tax_entries USING btree (change_id);
 CREATE INDEX tax_entries_recorded_at_idx ON tax_entries USING btree (organization_id, environment, recorded_at);
 CREATE TRIGGER tax_entries_unchanged BEFORE UPDATE ON tax_entries FOR EACH ROW EXECUTE FUNCTION refuse_rewriting_history();
+
+-- api/traces
+create table trace (
+  project_id uuid not null,
+  id uuid not null,
+  organization_id uuid not null,
+  app_id uuid,
+  source text not null,
+  source_id text,
+  root_span_id text,
+  name text not null default ''::text,
+  status text not null,
+  session_id text,
+  user_id text,
+  started_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  input json,
+  output json,
+  model text,
+  provider text,
+  prompt_tokens bigint not null default 0,
+  completion_tokens bigint not null default 0,
+  cached_tokens bigint not null default 0,
+  cost_usd double precision,
+  span_count integer not null default 0,
+  error_count integer not null default 0,
+  tags text[] not null default '{}'::text[],
+  metadata json not null default '{}'::json,
+  written_at timestamp with time zone not null,
+  settled_at timestamp with time zone,
+  constraint trace_pkey PRIMARY KEY (project_id, id),
+  constraint trace_app_id_fkey FOREIGN KEY (app_id) REFERENCES app(id) ON DELETE CASCADE,
+  constraint trace_project_id_fkey FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE,
+  constraint trace_status_check CHECK ((status = ANY (ARRAY['running'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text])))
+);
+CREATE INDEX trace_app_id_idx ON trace USING btree (app_id, started_at DESC, id);
+CREATE INDEX trace_project_id_idx ON trace USING btree (project_id, started_at DESC, id);
+CREATE INDEX trace_session_idx ON trace USING btree (project_id, session_id, started_at DESC) WHERE (session_id IS NOT NULL);
+CREATE INDEX trace_unsettled_idx ON trace USING btree (written_at) WHERE (settled_at IS NULL);
+CREATE INDEX trace_user_idx ON trace USING btree (project_id, user_id, started_at DESC) WHERE (user_id IS NOT NULL);
+
+-- api/traces
+create table trace_session (
+  project_id uuid not null,
+  app_id uuid,
+  id text not null,
+  created_at timestamp with time zone not null,
+  last_trace_at timestamp with time zone not null,
+  constraint trace_session_app_id_fkey FOREIGN KEY (app_id) REFERENCES app(id) ON DELETE CASCADE,
+  constraint trace_session_key UNIQUE NULLS NOT DISTINCT (project_id, app_id, id),
+  constraint trace_session_project_id_fkey FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE
+);
+CREATE INDEX trace_session_app_id_idx ON trace_session USING btree (app_id, created_at DESC, id);
+CREATE INDEX trace_session_project_id_idx ON trace_session USING btree (project_id, created_at DESC, id);
 
 -- api/voice
 create table voice_agent (
