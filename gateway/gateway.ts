@@ -138,6 +138,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
         return gatewayPublicUrl;
       },
       onTurn: (gatewayMs: number) => metrics.turn(gatewayMs),
+      onStalled: () => metrics.clientStalled(),
       onProgress: (callId: string, growth: ProgressGrowth) => reporter.progress(callId, growth),
       onEnded: (call: Call, end: CallEnd) => {
         registry.remove(call);

@@ -13,6 +13,8 @@ export interface GatewayMetrics extends StreamMetrics {
   ended(reason: EndReason): void;
   /** Of one turn: what the gateway added to it. */
   turn(gatewayMs: number): void;
+  /** The client of a call has stopped to read. */
+  clientStalled(): void;
   /** For whoever serves them. */
   registry: Registry;
 }
@@ -82,6 +84,11 @@ export function createGatewayMetrics(sources: MetricsSources): GatewayMetrics {
     help: "Calls resumed on a new socket",
     registers,
   });
+  const stalls = new Counter({
+    name: "frontdesk_call_client_stalls_total",
+    help: "Times that the client of a call stopped to take what it is sent",
+    registers,
+  });
   const ends = new Counter({
     name: "frontdesk_calls_ended_total",
     help: "Ended calls by reason",
@@ -117,6 +124,7 @@ export function createGatewayMetrics(sources: MetricsSources): GatewayMetrics {
     refused: (code) => refusals.inc({ code }),
     admitted: (handshakeMs) => handshakes.observe(handshakeMs / 1000),
     resumed: () => resumes.inc(),
+    clientStalled: () => stalls.inc(),
     ended: (reason) => ends.inc({ reason }),
     turn: (gatewayMs) => turns.observe(gatewayMs / 1000),
     caughtUp: (durationS) => catchUps.observe(durationS),

@@ -44,6 +44,8 @@ export type SessionCommand = Exclude<ClientMessage, { type: "ping" | "media" }>;
 export interface SessionSink {
   /** One encoded output frame (one Opus packet for opus). The bytes are the sink's to keep. */
   audio(frame: Uint8Array, durationMs: number): void;
+  /** Audio that waits is dropped: it comes again, after a lost link. */
+  dropUnsent(): void;
   message(message: SessionMessage): void;
   /** Growth of the call's record since the last call of this. */
   record(progress: Omit<CallProgress, "call_id">): void;
@@ -60,6 +62,11 @@ export interface MediaSession {
    * pulling speech; the transport reports again when it falls.
    */
   reportUnsent(unsentMs: number): void;
+  /**
+   * The client has taken so much of the audio of this session, in milliseconds of `sink.audio` from the call's
+   * beginning. Never reported: what was heard is known from marks, or from the clock.
+   */
+  reportDelivered(audioMs: number): void;
   /** The link is lost: speech pauses where it is, no silence is filled in, idle time stands still. */
   pause(): void;
   /** The link is back. */

@@ -29,6 +29,7 @@ export const TranscriptItem = named(
     text: Type.String(),
     heard_text: Type.String(),
     interrupted: Type.Boolean(),
+    heard_basis: Type.Optional(oneOf(["mark", "delivery", "clock"])),
     backchannel: Type.Optional(Type.Boolean()),
     /** Offset from the start of the call, milliseconds. */
     start_ms: Type.Number({ minimum: 0 }),
@@ -41,6 +42,8 @@ export const TranscriptItem = named(
     text: "the whole",
     heard_text: "what was played of it before the caller broke in",
     interrupted: "whether the caller broke in",
+    heard_basis:
+      "how it is known what was heard, where the agent spoke: the client's marks, what its WebSocket stack took, or the clock alone",
     backchannel: "a listener's sound or word while the agent spoke: no turn, and not answered",
     start_ms: "from the start of the call",
     end_ms: "from the start of the call",

@@ -53,6 +53,7 @@ export type RunErrorCode = keyof typeof runErrorCodes;
 
 /** `code` of the message `warning`: the call goes on. */
 export const callWarningCodes = {
+  client_not_reading: again("The client has stopped to take what is sent: the agent's speech waits for it."),
   events_lost: final("More messages were missed than are held for a resumed connection."),
   input_overrun: again("Audio came faster than it is heard, and the oldest was dropped."),
   late_tool_result: final("A result came for a tool call or a transfer that nobody waits for."),

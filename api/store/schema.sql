@@ -271,6 +271,7 @@ create table call_item (
   start_ms double precision not null,
   end_ms double precision not null,
   backchannel boolean not null default false,
+  heard_basis text,
   constraint call_item_pkey PRIMARY KEY (call_id, item_id),
   constraint call_item_call_id_fkey FOREIGN KEY (call_id) REFERENCES call(id) ON DELETE CASCADE,
   constraint call_item_role_check CHECK ((role = ANY (ARRAY['user'::text, 'agent'::text])))

@@ -25,14 +25,16 @@ export async function writeProgress(sql: AnySql, reports: readonly CallProgress[
   if (items.length > 0) {
     await sql`
       insert into call_item
-        (call_id, item_id, turn_id, role, text, heard_text, interrupted, backchannel, start_ms, end_ms)
-      select call_id, item_id, turn_id, role, text, heard_text, interrupted, coalesce(backchannel, false), start_ms, end_ms
+        (call_id, item_id, turn_id, role, text, heard_text, interrupted, backchannel, heard_basis, start_ms, end_ms)
+      select call_id, item_id, turn_id, role, text, heard_text, interrupted, coalesce(backchannel, false), heard_basis,
+        start_ms, end_ms
       from json_to_recordset(${json(sql, items)}) as reported(
         call_id uuid, item_id text, turn_id text, role text, text text, heard_text text, interrupted boolean,
-        backchannel boolean, start_ms double precision, end_ms double precision)
+        backchannel boolean, heard_basis text, start_ms double precision, end_ms double precision)
       on conflict (call_id, item_id) do update
       set turn_id = excluded.turn_id, role = excluded.role, text = excluded.text, heard_text = excluded.heard_text,
-          interrupted = excluded.interrupted, backchannel = excluded.backchannel, start_ms = excluded.start_ms, end_ms = excluded.end_ms`;
+          interrupted = excluded.interrupted, backchannel = excluded.backchannel,
+          heard_basis = excluded.heard_basis, start_ms = excluded.start_ms, end_ms = excluded.end_ms`;
   }
   if (turns.length > 0) {
     await sql`

@@ -129,15 +129,19 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
       handle: async ({ principal, params }) => {
         const call = await findCall(sql, principal, params.call_id, now());
         const [transcript, turns, events] = await Promise.all([
-          sql<TranscriptItem[]>`
-            select item_id, turn_id, role, text, heard_text, interrupted, backchannel, start_ms, end_ms
+          sql<StoredItem[]>`
+            select item_id, turn_id, role, text, heard_text, interrupted, backchannel, heard_basis, start_ms, end_ms
             from call_item where call_id = ${call.id} order by start_ms, position`,
           sql<{ metrics: TurnMetrics }[]>`
             select metrics from call_turn where call_id = ${call.id} order by position`,
           sql<CallEvent[]>`
             select event_id, at_ms, type, data from call_event where call_id = ${call.id} order by position`,
         ]);
-        const record = { transcript: [...transcript], turns: turns.map((turn) => turn.metrics), events: [...events] };
+        const record = {
+          transcript: transcript.map(itemOf),
+          turns: turns.map((turn) => turn.metrics),
+          events: [...events],
+        };
         return { data: { ...call, ...record } };
       },
     }),
@@ -172,6 +176,11 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
     }),
   ];
 }
+
+type StoredItem = Omit<TranscriptItem, "heard_basis"> & { heard_basis: TranscriptItem["heard_basis"] | null };
+
+const itemOf = ({ heard_basis, ...item }: StoredItem): TranscriptItem =>
+  heard_basis ? { ...item, heard_basis } : item;
 
 /** A reservation is expired from its last second on, whether or not the sweeper has come by. */
 const state = (sql: AnySql, now: Date) =>

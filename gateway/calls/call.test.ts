@@ -262,8 +262,8 @@ for (const { transport, skip } of transports) {
     it("pings every 20 s, and takes a link without any frame for 60 s for lost", async () => {
       const { client, session, callId } = await call();
       let pings = 0;
-      client.ws.on("ping", () => {
-        pings += 1;
+      client.ws.on("ping", (payload: Buffer) => {
+        if (payload.byteLength === 0) pings += 1;
       });
       for (let n = 1; n <= 4; n++) {
         clock.advance(21_000);
@@ -371,6 +371,53 @@ for (const { transport, skip } of transports) {
       assert.equal((await over(callId)).error_code, "slow_consumer");
       client.socket.resume();
       assert.deepEqual(await client.whenClosed(), { code: 4014, reason: "slow_consumer" });
+    });
+
+    it("knows what its client has taken, and within 2 s that it takes no more", async () => {
+      const { client, session, callId } = await call();
+      let saidMs = 0;
+      const speak = (ms: number) => {
+        for (const untilMs = saidMs + ms; saidMs < untilMs; saidMs += 20) {
+          session.sink.audio(frame(1), 20);
+          clock.advance(20);
+        }
+      };
+      for (let n = 1; n <= 3; n++) {
+        speak(500);
+        await eventually(() => session.deliveredMs === saidMs, "the client tells what it took");
+      }
+      client.socket.pause();
+      speak(2000);
+      assert.equal(session.deliveredMs, 1500);
+      assert.ok((session.unsentMs.at(-1) ?? 0) >= 2000, "the session is told to wait");
+      client.socket.resume();
+      const warning = await client.message("warning");
+      assert.equal(warning.code, "client_not_reading");
+      await eventually(() => session.deliveredMs === saidMs, "it takes the rest");
+      clock.advance(20);
+      assert.equal(session.unsentMs.at(-1), 0);
+      client.ws.close(1000);
+      const { events } = (await test.api.closeOf(callId)).progress;
+      assert.deepEqual(
+        events?.map(({ data }) => data.code),
+        ["client_not_reading"],
+      );
+      await over(callId);
+    });
+
+    it("has the session say again what a lost link swallowed", async () => {
+      const { client, session, callId } = await call();
+      session.sink.audio(frame(1), 20);
+      await eventually(() => session.deliveredMs === 0, "the client answers");
+      const { url } = (await client.message("call_started")).resume;
+      client.ws.terminate();
+      await eventually(() => session.pauses === 1, "the session pauses");
+      session.sink.audio(frame(2), 20);
+      session.sink.dropUnsent();
+      session.sink.audio(frame(3), 20);
+      const back = await CallClient.call(url);
+      assert.equal((await back.until(() => back.audio[0]))[0], 3);
+      await hangUp(back, callId);
     });
 
     it("sends no byte of an interrupted utterance after its clear, however the link stutters", async () => {

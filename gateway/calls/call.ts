@@ -39,6 +39,8 @@ export interface CallDeps {
   gatewayPublicUrl: string;
   /** Of each answered turn: what the gateway added to it, in milliseconds. */
   onTurn?(gatewayMs: number): void;
+  /** A client has stopped to read. */
+  onStalled?(): void;
   /** Growth of the record; and, once, its end. */
   onProgress(callId: string, progress: Omit<CallProgress, "call_id">): void;
   onEnded(call: Call, end: CallEnd): void;
@@ -54,6 +56,8 @@ export interface CallLink {
 
 /** How long a session may take to end before the call ends without it. */
 const endingMsMax = 5000;
+/** Above the session's bound: it sends no more. */
+const stalledUnsentMs = 2000;
 /** Warnings and errors that the record keeps; a client has heard of the later ones all the same. */
 const recordedEventsMax = 200;
 
@@ -94,6 +98,7 @@ export class Call {
   private endingSinceMs: number | undefined;
   private closeReason: CloseReason | undefined;
   private reportedUnsentMs = 0;
+  private isStalled = false;
   private isDraining = false;
   private usage: Usage = noUsage;
   private events = 0;
@@ -169,6 +174,9 @@ export class Call {
       onFrame: () => {
         if (isCurrent()) this.keepalive.frame(this.deps.nowMs());
       },
+      onPong: (payload) => {
+        if (isCurrent() && this.outbound.pong(this.deps.nowMs(), payload)) this.reportDelivered();
+      },
       onDrain: () => {
         if (isCurrent()) this.tick(this.deps.nowMs());
       },
@@ -200,6 +208,7 @@ export class Call {
     this.connect(socket, nowMs);
     socket.batch(() => {
       this.sendStarted(nowMs);
+      this.outbound.beginDelivery(nowMs);
       this.outbound.flush(nowMs);
     });
   }
@@ -232,6 +241,7 @@ export class Call {
       const missed = this.outbound.replay(lastSeq);
       this.sendStarted(nowMs);
       if (missed > 0) this.warn("events_lost", `${missed} messages are no longer held for replay`);
+      this.outbound.beginDelivery(nowMs);
       this.outbound.flush(nowMs);
     });
     if (wasLost) this.session.resume();
@@ -268,7 +278,7 @@ export class Call {
     if (this.state === "ended") return;
     if (this.input.isWaiting) this.input.drain(nowMs);
     this.outbound.flush(nowMs);
-    const unsentMs = Math.round(this.outbound.unsentMs());
+    const unsentMs = this.unsentMs(nowMs);
     if (unsentMs !== this.reportedUnsentMs) {
       this.reportedUnsentMs = unsentMs;
       this.session.reportUnsent(unsentMs);
@@ -276,6 +286,25 @@ export class Call {
     if (this.isOver) return;
     const isSlow = this.state === "live" && this.outbound.isTooSlow(nowMs, this.keepalive.frameAtMs);
     if (isSlow || this.outbound.isOverfull) this.fail("slow_consumer");
+  }
+
+  /** What a client that has stopped reading was sent is as good as unsent. */
+  private unsentMs(nowMs: number): number {
+    const unsentMs = Math.round(this.outbound.unsentMs());
+    const isStalled = this.outbound.isStalled(nowMs);
+    if (isStalled && !this.isStalled) this.stalls();
+    this.isStalled = isStalled;
+    return isStalled ? Math.max(unsentMs, stalledUnsentMs) : unsentMs;
+  }
+
+  private stalls(): void {
+    this.deps.onStalled?.();
+    this.warn("client_not_reading", "The client takes nothing of what is sent: the agent's speech waits for it");
+  }
+
+  private reportDelivered(): void {
+    const { deliveredMs } = this.outbound;
+    if (deliveredMs !== undefined && !this.isOver) this.session.reportDelivered(deliveredMs);
   }
 
   /** Once a second. */
@@ -418,6 +447,7 @@ export class Call {
       audio: (frame, durationMs) => {
         if (this.state !== "ended") this.outbound.audio(this.deps.nowMs(), frame, durationMs);
       },
+      dropUnsent: () => this.outbound.dropAudio(),
       message: (message: SessionMessage) => {
         if (message.type === "turn_metrics") this.deps.onTurn?.(message.gateway_ms);
         this.note(message);

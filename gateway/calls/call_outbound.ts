@@ -7,9 +7,10 @@ import { bytesPerMsFor } from "#contracts/audio_format.ts";
 import { type ServerMessage, voiceLimits } from "#contracts/voice_protocol.ts";
 import type { SessionMessage } from "#media/media_host.ts";
 import type { TransportSocket } from "../transport/transport.ts";
+import { Delivery } from "./delivery.ts";
 import { OutboundQueue } from "./outbound_queue.ts";
 import { ReplayRing } from "./replay_ring.ts";
-import { SlowConsumerWatch } from "./slow_consumer.ts";
+import { liveWithinMs, SlowConsumerWatch } from "./slow_consumer.ts";
 
 /** Audio that may be with the socket before the rest waits where `clear` can drop it. */
 const aheadMsMax = 100;
@@ -22,10 +23,13 @@ export class CallOutbound {
   private readonly queue = new OutboundQueue();
   private readonly ring = new ReplayRing(voiceLimits.replayMessagesMax);
   private readonly slowConsumer = new SlowConsumerWatch();
+  private readonly delivery = new Delivery();
   private readonly constantBytesPerMs: number | undefined;
   private socket: TransportSocket | undefined;
   private startedAtMs: number | undefined;
   private acceptedBytes = 0;
+  /** The session's sound up to here has been sent, or dropped. */
+  private sentMs = 0;
   private audioBytes = 0;
   private audioMs = 0;
 
@@ -41,9 +45,14 @@ export class CallOutbound {
     return this.queue.shedMessages;
   }
 
-  /** Whether anything waits: then `flush` is to be called regularly. */
+  /** Whether anything waits to be sent, or to be known as delivered: then `flush` is to be called regularly. */
   get isBacklogged(): boolean {
-    return this.queue.length > 0;
+    return this.queue.length > 0 || (this.socket !== undefined && this.delivery.isWatching(this.sentMs));
+  }
+
+  /** How much of the session's sound the client has taken, in milliseconds; undefined where it does not tell. */
+  get deliveredMs(): number | undefined {
+    return this.delivery.takenMs;
   }
 
   get isOverfull(): boolean {
@@ -59,6 +68,21 @@ export class CallOutbound {
   attach(socket: TransportSocket | undefined): void {
     this.socket = socket;
     this.slowConsumer.reset();
+  }
+
+  /** Asks a new link whether it tells what was delivered. */
+  beginDelivery(nowMs: number): void {
+    this.socket?.ping(this.delivery.begin(nowMs, this.sentMs));
+  }
+
+  /** @returns whether more is known to be delivered */
+  pong(nowMs: number, payload: string): boolean {
+    return this.delivery.pong(nowMs, payload);
+  }
+
+  /** What waits of the session's sound comes again. */
+  dropAudio(): void {
+    this.queue.dropAudio();
   }
 
   /** Replays what a returning client has not seen. @returns how many messages are no longer held */
@@ -91,21 +115,32 @@ export class CallOutbound {
   /** Sends what may leave. While the link is lost text is numbered and kept for replay, audio waits. */
   flush(nowMs: number): void {
     if (this.startedAtMs === undefined) return;
+    const isMarked = this.flushQueue(nowMs);
+    const payload = this.socket && this.delivery.due(nowMs, this.sentMs, isMarked);
+    if (payload) this.socket?.ping(payload);
+  }
+
+  /** @returns whether a mark was sent: its sound is asked for at once */
+  private flushQueue(nowMs: number): boolean {
+    let isMarked = false;
     for (let item = this.queue.peek(); item; item = this.queue.peek()) {
       const unsentBytes = this.socketBytes();
       if (item.kind === "audio") {
-        if (!this.socket || unsentBytes > aheadMsMax * this.bytesPerMs()) return;
+        if (!this.socket || unsentBytes > aheadMsMax * this.bytesPerMs()) break;
         this.queue.shift();
+        this.sentMs = item.endMs;
         this.acceptedBytes += item.bytes.byteLength;
         this.audioBytes += item.bytes.byteLength;
         this.audioMs += item.durationMs;
         this.socket.sendBinary(item.bytes);
       } else {
-        if (unsentBytes > aheadBytesMax) return;
+        if (unsentBytes > aheadBytesMax) break;
         this.queue.shift();
         this.sendNow(nowMs, item.message);
+        isMarked ||= item.message.type === "mark";
       }
     }
+    return isMarked;
   }
 
   /** At the call's end: what waits is sent without regard to the backlog, or dropped with its audio. */
@@ -123,12 +158,18 @@ export class CallOutbound {
     return this.queue.audioMs + this.socketBytes() / this.bytesPerMs();
   }
 
+  /** Whether the client has stopped to take what is sent, as far as its stack tells. */
+  isStalled(nowMs: number): boolean {
+    return this.socket !== undefined && this.delivery.isStalled(nowMs);
+  }
+
   unsentBytes(): number {
     return this.queue.bytes + this.socketBytes();
   }
 
   isTooSlow(nowMs: number, frameAtMs: number): boolean {
     if (!this.socket) return false;
+    if (this.delivery.isGivenUp(nowMs) && nowMs - frameAtMs < liveWithinMs) return true;
     const unsentBytes = this.unsentBytes();
     return this.slowConsumer.isTooSlow(nowMs, {
       unsentMs: this.unsentMs(),

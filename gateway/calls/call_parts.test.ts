@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { audioFormatFor } from "#contracts/audio_format.ts";
 import { isOriginAllowed, lastSeqOf, parseCallPath, resumeUrlFor, subprotocolFor } from "./call_url.ts";
+import { Delivery } from "./delivery.ts";
 import { audioFromBase64, parseInbound } from "./inbound_message.ts";
 import { audioMsOf, InputPacer, opusPacketMs } from "./input_pacing.ts";
 import { ReplayRing } from "./replay_ring.ts";
@@ -71,6 +72,65 @@ describe("input pacing", () => {
     assert.equal(opusPacketMs(new Uint8Array([(15 << 3) | 3, 3])), 60);
     assert.equal(opusPacketMs(new Uint8Array([(3 << 3) | 3, 63])), 120);
     assert.equal(opusPacketMs(new Uint8Array()), 0);
+  });
+});
+
+describe("delivery", () => {
+  /** A link whose first three pings were answered at once; 600 ms of sound have left. */
+  function promptLink() {
+    const delivery = new Delivery();
+    delivery.pong(0, delivery.begin(0, 0));
+    for (const nowMs of [500, 1000]) delivery.pong(nowMs, delivery.due(nowMs, 100 + nowMs / 2, false) ?? "");
+    return delivery;
+  }
+
+  it("is asked for each 500 ms while sound leaves, and at once after a mark", () => {
+    const delivery = promptLink();
+    assert.equal(delivery.takenMs, 600);
+    assert.equal(delivery.isWatching(600), false);
+    assert.equal(delivery.due(1400, 900, false), undefined);
+    assert.equal(delivery.due(1400, 900, true), "a:900");
+    assert.equal(delivery.due(5000, 900, true), undefined, "nothing has left since");
+    assert.equal(delivery.due(5000, 1000, false), "a:1000");
+  });
+
+  it("is known up to the newest ping that was answered, and by no answer that was not asked for", () => {
+    const delivery = promptLink();
+    const pings = [1500, 2000, 2500].map((nowMs) => delivery.due(nowMs, nowMs, false) ?? "");
+    assert.equal(delivery.pong(2600, "a:9000"), false);
+    assert.equal(delivery.pong(2600, ""), false);
+    assert.equal(delivery.pong(2600, pings[1] ?? ""), true);
+    assert.equal(delivery.pong(2600, pings[0] ?? ""), false);
+    assert.equal(delivery.takenMs, 2000);
+  });
+
+  it("stands still 2 s after the client took the last, where it used to answer", () => {
+    const delivery = promptLink();
+    delivery.due(1500, 1100, false);
+    assert.equal(delivery.isStalled(2900), false);
+    assert.equal(delivery.isStalled(3000), true);
+    assert.equal(delivery.isGivenUp(31_400), false);
+    assert.equal(delivery.isGivenUp(31_500), true);
+    delivery.pong(9000, "a:1100");
+    assert.equal(delivery.isStalled(9000), false);
+  });
+
+  it("never stands still for a client that answers late, or never", () => {
+    const late = new Delivery();
+    late.begin(0, 0);
+    for (let nowMs = 500; nowMs < 60_000; nowMs += 500) {
+      assert.equal(late.isStalled(nowMs), false);
+      assert.equal(late.isGivenUp(nowMs), false);
+      late.due(nowMs, nowMs, false);
+      if (nowMs >= 8000) late.pong(nowMs, `a:${nowMs - 8000}`);
+    }
+    const never = new Delivery();
+    never.begin(0, 0);
+    for (let nowMs = 500; nowMs < 120_000; nowMs += 500) {
+      never.due(nowMs, nowMs, false);
+      assert.equal(never.isStalled(nowMs) || never.isGivenUp(nowMs), false);
+    }
+    assert.equal(never.takenMs, undefined);
   });
 });
 

@@ -6,7 +6,8 @@
 import type { SessionMessage } from "#media/media_host.ts";
 
 export type OutboundItem =
-  | { kind: "audio"; bytes: Uint8Array; durationMs: number }
+  /** `endMs`: the sound that the session has said up to its end. */
+  | { kind: "audio"; bytes: Uint8Array; durationMs: number; endMs: number }
   | { kind: "message"; message: SessionMessage };
 
 export const queueBytesMax = 4 * 1024 * 1024;
@@ -23,6 +24,7 @@ function mayBeShed(message: SessionMessage): boolean {
 export class OutboundQueue {
   private items: OutboundItem[] = [];
   private head = 0;
+  private saidMs = 0;
   /** Milliseconds of audio that wait. */
   audioMs = 0;
   bytes = 0;
@@ -37,7 +39,8 @@ export class OutboundQueue {
   }
 
   pushAudio(bytes: Uint8Array, durationMs: number): void {
-    this.items.push({ kind: "audio", bytes, durationMs });
+    this.saidMs += durationMs;
+    this.items.push({ kind: "audio", bytes, durationMs, endMs: this.saidMs });
     this.audioMs += durationMs;
     this.bytes += bytes.byteLength;
   }

@@ -15,7 +15,8 @@ export interface Backlog {
 const unsentMsMax = 5000;
 const unsentBytesMax = 512 * 1024;
 const patienceMs = 5000;
-const liveWithinMs = 2000;
+/** Frames came in so lately: the link is not lost. */
+export const liveWithinMs = 2000;
 
 export class SlowConsumerWatch {
   private overSinceMs: number | undefined;

@@ -24,7 +24,7 @@ export const serverMessageWording: Readonly<Record<ServerMessageType, string>> =
   agent_speech_started: "The audio that follows belongs to this utterance.",
   agent_speech_done: "The utterance is over: played to its end, or interrupted.",
   clear: "Drop all audio that has not been played. Every binary message after it is new speech.",
-  mark: "Sent after the audio it follows; answer with the same name when that audio has been played. The first mark of an utterance, after its first frame, is `start:{utterance_id}`, the last one `end:{utterance_id}`.",
+  mark: "Sent after the audio it follows; answer with the same name when that audio has been played. The first mark of an utterance, after its first frame, is `start:{utterance_id}`; one follows each second, `at:{utterance_id}:{ms}`; the last one is `end:{utterance_id}`.",
   truncated: "After an interruption: what was really heard of the utterance, and what it would have been.",
   client_tool_call: "Run a tool of yours and answer with `client_tool_result`.",
   client_tool_cancel: "The answer to this tool call is no longer wanted.",

@@ -78,8 +78,9 @@ export class RoomLink implements TransportSocket {
     return this.#isOver ? 0 : this.#sentBytes - this.#takenBytes;
   }
 
-  ping(): void {
-    if (!this.#isOver) this.#seat.ping();
+  /** What was delivered, a room's marks tell: only a sign of life is asked for. */
+  ping(payload?: string): void {
+    if (!this.#isOver && payload === undefined) this.#seat.ping();
   }
 
   batch(write: () => void): void {

@@ -81,6 +81,8 @@ export interface SocketEvents {
   onOversized(): void;
   /** Any frame, pings and pongs included: the link lives. Called before the frame's own event. */
   onFrame(): void;
+  /** The answer to a `ping`, with what that carried. */
+  onPong(payload: string): void;
   /** Some of what was unsent has left. */
   onDrain(): void;
   /** Once, last. */
@@ -93,7 +95,8 @@ export interface TransportSocket {
   sendBinary(bytes: Uint8Array): void;
   /** Bytes that were sent but have not reached the kernel. */
   unsentBytes(): number;
-  ping(): void;
+  /** The peer returns `payload`, at most 125 bytes, behind all that was sent before; of several pings at least the newest (RFC 6455, 5.5.3). */
+  ping(payload?: string): void;
   /** Sends what `write` sends in one go. */
   batch(write: () => void): void;
   /** A close frame, behind everything that was sent. `onEnd` follows, at the latest some seconds later. */

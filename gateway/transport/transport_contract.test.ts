@@ -27,7 +27,13 @@ for (const { transport: choice, skip } of transports) {
     let base: string;
     let onRequest: (request: HttpRequest, response: HttpResponse) => void | Promise<void>;
     let onUpgrade: (upgrade: UpgradeRequest) => void | Promise<void>;
-    let server: { socket?: TransportSocket; events: (string | Uint8Array)[]; frames: number; end?: SocketEnd };
+    let server: {
+      socket?: TransportSocket;
+      events: (string | Uint8Array)[];
+      frames: number;
+      pongs: string[];
+      end?: SocketEnd;
+    };
 
     const socketEvents = (): SocketEvents => {
       const own = server;
@@ -38,6 +44,7 @@ for (const { transport: choice, skip } of transports) {
         onFrame: () => {
           own.frames += 1;
         },
+        onPong: (payload) => void own.pongs.push(payload),
         onDrain: () => {},
         onEnd: (end) => {
           assert.equal(own.end, undefined, "the end comes once");
@@ -61,7 +68,7 @@ for (const { transport: choice, skip } of transports) {
     });
     after(() => transport.close());
     beforeEach(() => {
-      server = { events: [], frames: 0 };
+      server = { events: [], frames: 0, pongs: [] };
       onUpgrade = accept;
     });
 
@@ -343,7 +350,7 @@ for (const { transport: choice, skip } of transports) {
     it("accepts one upgrade from within the callback of another", async () => {
       const ends: (typeof server)[] = [];
       const acceptApart = (upgrade: UpgradeRequest) => {
-        server = { events: [], frames: 0 };
+        server = { events: [], frames: 0, pongs: [] };
         ends.push(server);
         return accept(upgrade);
       };
@@ -437,12 +444,12 @@ for (const { transport: choice, skip } of transports) {
         [1001, ""],
         [4321, "own"],
       ] as const) {
-        server = { events: [], frames: 0 };
+        server = { events: [], frames: 0, pongs: [] };
         const { ws } = await openClient();
         ws.close(code, reason);
         assert.deepEqual(await ended(), { kind: "closed", code, reason });
       }
-      server = { events: [], frames: 0 };
+      server = { events: [], frames: 0, pongs: [] };
       const silent = await openClient();
       silent.ws.close();
       assert.deepEqual(await ended(), { kind: "closed", code: 1005, reason: "" });
@@ -452,7 +459,7 @@ for (const { transport: choice, skip } of transports) {
         (raw: Socket) => raw.resetAndDestroy(),
         (raw: Socket) => raw.end(),
       ]) {
-        server = { events: [], frames: 0 };
+        server = { events: [], frames: 0, pongs: [] };
         const { raw } = await openClient();
         cut(raw);
         assert.deepEqual(await ended(), { kind: "lost" });
@@ -477,7 +484,7 @@ for (const { transport: choice, skip } of transports) {
       whole.ws.send(new Uint8Array(messageBytesMax + 1));
       assert.equal((await whole.closed())?.code, 1009);
 
-      server = { events: [], frames: 0 };
+      server = { events: [], frames: 0, pongs: [] };
       const parts = await openClient();
       parts.ws.send(new Uint8Array(messageBytesMax), { fin: false });
       parts.ws.send(new Uint8Array(10), { fin: true });
@@ -497,6 +504,22 @@ for (const { transport: choice, skip } of transports) {
       await eventually(() => server.frames === 1, "the ping");
       server.socket?.ping();
       await eventually(() => server.frames === 2, "the pong");
+      ws.terminate();
+      await ended();
+    });
+
+    it("gets what a ping carried back behind what was sent before it, once the client reads", async () => {
+      const { heard, raw, ws } = await openClient();
+      raw.pause();
+      server.socket?.sendBinary(new Uint8Array(4));
+      server.socket?.ping("a:20");
+      server.socket?.ping();
+      assert.deepEqual(server.pongs, []);
+      ws.on("ping", (payload: Buffer) => void heard.push(`ping ${payload}`));
+      raw.resume();
+      await eventually(() => server.pongs.length === 2, "the pongs");
+      assert.deepEqual(server.pongs, ["a:20", ""]);
+      assert.deepEqual(heard, [new Uint8Array(4), "ping a:20", "ping "]);
       ws.terminate();
       await ended();
     });

@@ -114,7 +114,11 @@ export function createUwsTransport(handlers: TransportHandlers, options: Transpo
       else events.onText(decoder.decode(message));
     },
     ping: (ws) => ws.getUserData().link.events.onFrame(),
-    pong: (ws) => ws.getUserData().link.events.onFrame(),
+    pong(ws, message) {
+      const { events, socket } = ws.getUserData().link;
+      events.onFrame();
+      if (!socket?.isClosing) events.onPong(decoder.decode(message));
+    },
     drain: (ws) => ws.getUserData().link.events.onDrain(),
     close(ws, code, message) {
       const { events, socket } = ws.getUserData().link;
@@ -383,8 +387,8 @@ class UwsSocket implements TransportSocket {
     return this.closing ? 0 : this.ws.getBufferedAmount();
   }
 
-  ping(): void {
-    if (!this.closing) this.ws.ping();
+  ping(payload?: string): void {
+    if (!this.closing) this.ws.ping(payload);
   }
 
   batch(write: () => void): void {

@@ -201,7 +201,10 @@ function attach(ws: WebSocket, socket: Socket, events: SocketEvents, messageByte
     else events.onText(data.toString("utf8"));
   });
   ws.on("ping", () => events.onFrame());
-  ws.on("pong", () => events.onFrame());
+  ws.on("pong", (payload: Buffer) => {
+    events.onFrame();
+    if (!closing) events.onPong(payload.toString("utf8"));
+  });
   ws.on("error", (error: Error & { code?: string }) => {
     if (error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH") violation = "too_big";
     else if (error.code === "WS_ERR_INVALID_UTF8") violation = "bad_encoding";
@@ -220,8 +223,8 @@ function attach(ws: WebSocket, socket: Socket, events: SocketEvents, messageByte
       if (!closing && ws.bufferedAmount < socketBacklogBytesMax) ws.send(bytes, { binary: true });
     },
     unsentBytes: () => (closing ? 0 : ws.bufferedAmount),
-    ping() {
-      if (!closing) ws.ping();
+    ping(payload) {
+      if (!closing) ws.ping(payload);
     },
     batch(write) {
       socket.cork();

@@ -83,6 +83,7 @@ describe("session: a call of three turns, one barged into", () => {
       "mark start:utt_2",
       "transcript agent partial: Of course. Which night would you like to stay?",
       "transcript agent final: Of course. Which night would you like to stay?",
+      "mark at:utt_2:1000",
       "clear utt_2 user_speech",
       "user_speech_started turn_2",
       "truncated utt_2: Of course. Which night",
@@ -937,6 +938,42 @@ describe("session: a lost link", () => {
     assert.deepEqual(h.audioBytes(), whole.audioBytes());
     assert.equal(h.messages("clear").length, 0);
     assert.equal(h.messages("agent_speech_started").length, 1);
+  });
+
+  it("remembers and records no more than was delivered, and says the rest again", async () => {
+    const reply = "First of all the rooms are on the second floor. Breakfast is served from seven o'clock.";
+    const config = scripted({ replies: [reply, "Yes."], transcripts: ["Hello", "Go on"] });
+    const lose = async () => {
+      const h = await call(config, { echoesMarks: false });
+      h.session.reportDelivered(0);
+      await oneTurn(h);
+      await h.run(600);
+      h.session.reportDelivered(700);
+      await h.run(2000);
+      h.session.pause();
+      assert.equal(h.droppedUnsent, 1);
+      await h.clock.advance(8000);
+      return h;
+    };
+    const lastAgentItem = (h: SessionHarness) =>
+      h.records.flatMap(({ items }) => items).findLast(({ role }) => role === "agent");
+
+    const gone = await lose();
+    gone.session.end("error", "link_lost");
+    assert.equal(lastAgentItem(gone)?.heard_text, "First of all");
+    assert.equal(lastAgentItem(gone)?.heard_basis, "delivery");
+
+    const back = await lose();
+    const sentBytes = back.audioBytes().length;
+    back.session.resume();
+    await back.run(6000);
+    back.session.reportDelivered(back.audioBytes().length / 32);
+    await back.runUntil("agent_speech_done");
+    assert.equal(lastAgentItem(back)?.heard_text, reply);
+    // 50 ms a character, all but what was delivered.
+    assert.equal((back.audioBytes().length - sentBytes) / 32, reply.length * 50 - 700);
+    back.session.end("client_hangup");
+    assert.equal(back.end?.usage.output_audio_ms, reply.length * 50);
   });
 });
 

@@ -355,6 +355,10 @@ class Session implements MediaSession {
     this.#speech.reportUnsent(unsentMs);
   }
 
+  reportDelivered(audioMs: number): void {
+    this.#speech.reportDelivered(audioMs);
+  }
+
   pause(): void {
     this.#guarded(() => {
       if (this.#isPaused) return;

@@ -4,6 +4,7 @@ import type { Answer } from "../answering/answer.ts";
 import type { CallLog } from "../session/call_log.ts";
 import type { Notices } from "../session/notices.ts";
 import { type TurnTiming, tenths } from "../session/turn_timing.ts";
+import type { HeardBasis } from "./playout.ts";
 import { SpokenItem } from "./spoken_item.ts";
 
 export class AgentJob {
@@ -83,10 +84,10 @@ export class AgentJob {
   }
 
   /** Keeps what was heard, in the model's history and in the record. */
-  keep(heard: string, interrupted: boolean, callMs: number): void {
+  keep(heard: string, interrupted: boolean, callMs: number, basis?: HeardBasis): void {
     this.#log.remember({ role: "agent", text: this.#withoutFillers(heard) });
     const record = this.item.record(heard, interrupted, callMs);
-    if (record) this.#log.item(record);
+    if (record) this.#log.item({ ...record, ...(basis && { heard_basis: basis }) });
   }
 
   #withoutFillers(heard: string): string {

@@ -87,7 +87,7 @@ export class AgentSpeech {
   /** Whether the agent asks something at this moment, or has just asked it. */
   isAsking(nowMs: number): boolean {
     const job = this.#job;
-    return job?.item.isAnnounced === true && job.item.asksAt(this.#output.playedMs(nowMs), this.#output.pushedMs);
+    return job?.item.isAnnounced === true && job.item.asksAt(this.#output.heardMs(nowMs), this.#output.pushedMs);
   }
 
   /** Plays an answer to its end. `onDone` follows, unless it is stopped or discarded. */
@@ -179,11 +179,13 @@ export class AgentSpeech {
   }
 
   #complete(job: AgentJob, nowMs: number): void {
-    const ended = this.#output.end();
+    const ended = this.#output.end(nowMs);
     this.#job = undefined;
     if (ended && job.item.isAnnounced) job.ends(ended.utteranceId, ended.audioMs, false);
-    const heard = this.#pace.isTextOnly ? job.item.text : job.item.heardToTheEnd(ended?.audioMs ?? 0);
-    job.keep(heard, false, this.#host.callMs(nowMs));
+    const heard = this.#pace.isTextOnly
+      ? job.item.text
+      : job.item.heardToTheEnd(ended?.audioMs ?? 0, ended?.heardMs ?? 0);
+    job.keep(heard, false, this.#host.callMs(nowMs), ended?.basis);
     job.sendMetrics(false);
     this.#host.onDone(job.leaves, job.hasFailed);
   }
@@ -239,7 +241,7 @@ export class AgentSpeech {
     const { item } = job;
     const text = item.cut(cut.playedMs, cut.audioMs);
     job.wasCut(cut.utteranceId, cut.playedMs, text.heard);
-    job.keep(text.heard, true, this.#host.callMs(nowMs));
+    job.keep(text.heard, true, this.#host.callMs(nowMs), cut.basis);
     job.sendMetrics(true);
     if (!job.held) return;
     job.rest = cut.rest;
@@ -294,9 +296,18 @@ export class AgentSpeech {
     this.#output.reportUnsent(unsentMs);
   }
 
+  reportDelivered(audioMs: number): void {
+    this.#output.reportDelivered(audioMs);
+  }
+
   pause(): void {
     this.#pace.isPaused = true;
-    this.#output.pause();
+    const againMs = this.#output.pause();
+    if (againMs === 0) return;
+    this.#sink.dropUnsent();
+    this.#log.count((usage) => {
+      usage.output_audio_ms -= againMs;
+    });
   }
 
   resume(nowMs: number): void {
@@ -313,7 +324,7 @@ export class AgentSpeech {
     this.#abandon(job);
     const cut = this.#output.cut(nowMs);
     const callMs = this.#host.callMs(nowMs);
-    if (cut && job.item.isAnnounced) job.keep(job.item.cut(cut.playedMs, cut.audioMs).heard, true, callMs);
+    if (cut && job.item.isAnnounced) job.keep(job.item.cut(cut.playedMs, cut.audioMs).heard, true, callMs, cut.basis);
     else if (job.item.isShown) job.keep("", true, callMs);
     job.sendMetrics(true);
   }

@@ -121,6 +121,73 @@ describe("playout", () => {
     });
   }
 
+  it("takes for heard what the client acknowledged, by its marks or by what it took", () => {
+    const acknowledged = (acknowledge: (p: ReturnType<typeof player>, nowMs: number) => void, atMs: number) => {
+      const p = player(100);
+      p.playout.begin("a");
+      p.playout.push(samplesOf(5000));
+      for (let nowMs = 0; nowMs <= atMs; nowMs += 10) {
+        p.playout.pump(nowMs);
+        acknowledge(p, nowMs);
+      }
+      const { playedMs, basis } = p.playout.cut(atMs) ?? {};
+      return [playedMs, basis];
+    };
+    const marks = (p: ReturnType<typeof player>, nowMs: number) => {
+      if (nowMs === 50) p.playout.heardMark("start:a", false, nowMs);
+      if (nowMs === 1030) p.playout.heardMark("at:a:1000", false, nowMs);
+    };
+    assert.deepEqual(acknowledged(marks, 1500), [1470, "mark"]);
+    assert.deepEqual(acknowledged(marks, 2900), [2000, "mark"], "the next mark was not echoed");
+    const stops = (p: ReturnType<typeof player>, nowMs: number) => {
+      if (nowMs === 600) p.playout.reportDelivered(500);
+      if (nowMs === 2600) p.playout.reportUnsent(2000);
+    };
+    assert.deepEqual(acknowledged(stops, 2500), [2400, "delivery"], "it is not known yet that the link stands still");
+    assert.deepEqual(acknowledged(stops, 2900), [500, "delivery"]);
+    assert.deepEqual(
+      acknowledged(() => {}, 2900),
+      [2800, "clock"],
+    );
+  });
+
+  it("is not over before its end was delivered, and waits 2 s for a client that tells late", () => {
+    const p = player(100);
+    p.playout.reportDelivered(0);
+    p.playout.begin("a");
+    p.playout.push(samplesOf(1000));
+    p.playout.finish();
+    for (let nowMs = 0; nowMs <= 1100; nowMs += 10) p.playout.pump(nowMs);
+    assert.equal(p.playout.isOver(1100), false);
+    p.playout.reportUnsent(2000);
+    assert.equal(p.playout.isOver(60_000), false, "the link stands still");
+    p.playout.reportUnsent(0);
+    assert.equal(p.playout.isOver(3090), false);
+    assert.equal(p.playout.isOver(3100), true);
+    p.playout.reportDelivered(1000);
+    assert.equal(p.playout.isOver(1100), true);
+  });
+
+  it("sends what a lost link swallowed again", () => {
+    const p = player(100);
+    const samples = Int16Array.from({ length: 3000 * perMs }, (_, i) => i % 32_000);
+    p.playout.begin("a");
+    p.playout.push(samples);
+    p.playout.finish();
+    for (let nowMs = 0; nowMs <= 1500; nowMs += 10) {
+      p.playout.pump(nowMs);
+      if (nowMs === 600) p.playout.reportDelivered(500);
+    }
+    assert.equal(p.playout.pause(), 1100);
+    assert.equal(p.playout.heardMs(9000), 500);
+    p.playout.resume();
+    for (let nowMs = 9000; nowMs <= 13_000; nowMs += 10) p.playout.pump(nowMs);
+    const sent = p.out.filter((entry) => typeof entry === "number");
+    assert.deepEqual(sent.slice(1600 * perMs), [...samples.slice(500 * perMs)]);
+    p.playout.reportDelivered(1600 + 2500);
+    assert.equal(p.playout.end(13_000)?.heardMs, 3000);
+  });
+
   it("goes on after a pause with the very next sample", () => {
     const p = player(100);
     const samples = Int16Array.from({ length: 500 * perMs }, (_, i) => i);

@@ -3,15 +3,25 @@
  * client's buffer (the lead), then real time. Keeps what was sent until it was probably heard, so
  * that a barge-in can be taken back from the very sample where it cut.
  *
- * How much was heard: the newest mark that the client echoed anchors the estimate, which then runs
+ * How much was played: the newest mark that the client echoed anchors the estimate, which then runs
  * with the clock; without marks it is the time since the first frame less the client's start-up
  * delay. Never more than was sent.
+ *
+ * How much was heard is never more than the client has acknowledged, where it acknowledges anything: a
+ * client that echoes marks has not played what comes after the first one that it has not echoed, and what
+ * was not delivered when its link stood still, or was lost, was not heard.
  */
 
 /** Speech that waits here above this stops the pull from text to speech. */
 export const queuedMsMax = 2000;
 /** Unsent audio in the transport above this stops the pacing. */
 export const unsentMsMax = 1000;
+/** A mark is sent for each second of audio. */
+export const markEveryMs = 1000;
+/** How long the end of an utterance waits for its acknowledgement. */
+export const acknowledgedWithinMs = 2000;
+/** Sent audio that is not known to be delivered is kept for so long, to be sent again after a lost link. */
+export const keptMsMax = 10_000;
 /** A client starts to play before its buffer is full, at the latest after this. */
 const startDelayMsMax = 400;
 
@@ -29,9 +39,13 @@ export interface PlayoutSink {
   mark(name: string): void;
 }
 
+/** What is known of how much was heard: the client's marks, what its stack took, or the clock alone. */
+export type HeardBasis = "mark" | "delivery" | "clock";
+
 export interface Cut {
   utteranceId: string;
   playedMs: number;
+  basis: HeardBasis;
   sentMs: number;
   /** The samples from the cut point on. */
   rest: Int16Array[];
@@ -50,9 +64,13 @@ interface Utterance {
   endMarked: boolean;
   /** When sample 0 would have been played by a client without a buffer. */
   startMs: number | undefined;
-  /** The newest echoed mark. */
-  anchor: { playedMs: number; atMs: number } | undefined;
+  /** The newest echoed mark, and from where on the clock goes on. */
+  anchor: { echoedMs: number; playedMs: number; atMs: number } | undefined;
   markPositionsMs: Map<string, number>;
+  /** Up to where audio has had its marks. */
+  markedMs: number;
+  /** The client has taken it up to here; undefined where it does not tell. */
+  deliveredMs: number | undefined;
 }
 
 export class Playout {
@@ -63,6 +81,9 @@ export class Playout {
   #utterance: Utterance | undefined;
   #paused = false;
   #throttled = false;
+  /** Audio of all utterances that was handed over, and that the client has taken of it. */
+  #handedOverMs = 0;
+  #deliveredMs: number | undefined;
 
   constructor(options: PlayoutOptions, sink: PlayoutSink) {
     this.#options = options;
@@ -115,6 +136,8 @@ export class Playout {
       startMs: undefined,
       anchor: undefined,
       markPositionsMs: new Map(),
+      markedMs: 0,
+      deliveredMs: this.#deliveredMs === undefined ? undefined : 0,
     };
   }
 
@@ -131,12 +154,39 @@ export class Playout {
     if (this.#utterance) this.#utterance.finished = true;
   }
 
-  pause(): void {
+  /**
+   * Nothing is sent until `resume`: the link is lost. Where the client tells what it has taken, the rest will be
+   * sent again.
+   * @returns how much that is, in milliseconds
+   */
+  pause(): number {
     this.#paused = true;
+    const utterance = this.#utterance;
+    if (!utterance || utterance.deliveredMs === undefined) return 0;
+    const from = Math.max(this.#samples(utterance.deliveredMs), utterance.keptFrom);
+    if (from >= utterance.sent) return 0;
+    const undeliveredMs = this.#ms(utterance.sent - from);
+    utterance.sent = from;
+    for (const [name, positionMs] of utterance.markPositionsMs) {
+      if (positionMs > this.#ms(from)) utterance.markPositionsMs.delete(name);
+    }
+    utterance.markedMs = Math.floor(this.#ms(from) / markEveryMs) * markEveryMs;
+    return undeliveredMs;
   }
 
   resume(): void {
     this.#paused = false;
+    // The answer to its end may be lost with the link.
+    if (this.#utterance) this.#utterance.endMarked = false;
+  }
+
+  /** The client has taken so much of all that was ever handed to the sink. */
+  reportDelivered(audioMs: number): void {
+    this.#deliveredMs = audioMs;
+    const utterance = this.#utterance;
+    if (!utterance) return;
+    const missingMs = Math.max(0, this.#handedOverMs - audioMs);
+    utterance.deliveredMs = Math.max(utterance.deliveredMs ?? 0, this.#ms(utterance.sent) - missingMs);
   }
 
   reportUnsent(unsentMs: number): void {
@@ -167,7 +217,8 @@ export class Playout {
     const aheadMs = sentMs - (nowMs - utterance.startMs);
     if (aheadMs <= 0) {
       // The client's buffer ran dry: its clock went on without audio, and what was played did not grow.
-      if (utterance.anchor) utterance.anchor = { playedMs: this.#playedMs(utterance, nowMs), atMs: nowMs };
+      const { anchor } = utterance;
+      if (anchor) utterance.anchor = { ...anchor, playedMs: this.#playedMs(utterance, nowMs), atMs: nowMs };
       utterance.startMs = nowMs - sentMs;
       return true;
     }
@@ -179,7 +230,9 @@ export class Playout {
     const length = Math.min(this.#frame.length, utterance.pushed - utterance.sent);
     this.#sink.frame(this.#read(utterance, utterance.sent, length));
     utterance.sent += length;
+    this.#handedOverMs += this.#ms(length);
     if (isFirst) this.#sendMark(utterance, `start:${utterance.id}`);
+    else if (this.#ms(utterance.sent) - utterance.markedMs >= markEveryMs) this.#markSecond(utterance);
     this.#forgetPlayed(utterance, nowMs);
   }
 
@@ -203,13 +256,19 @@ export class Playout {
     return this.#frame.subarray(0, length);
   }
 
+  #markSecond(utterance: Utterance): void {
+    utterance.markedMs += markEveryMs;
+    this.#sendMark(utterance, `at:${utterance.id}:${utterance.markedMs}`);
+  }
+
   #sendMark(utterance: Utterance, name: string): void {
     utterance.markPositionsMs.set(name, this.#ms(utterance.sent));
     this.#sink.mark(name);
   }
 
   #forgetPlayed(utterance: Utterance, nowMs: number): void {
-    const played = this.#samples(this.#playedMs(utterance, nowMs));
+    const heardMs = Math.min(this.#heardMs(utterance, nowMs), utterance.deliveredMs ?? Number.POSITIVE_INFINITY);
+    const played = this.#samples(Math.max(heardMs, this.#ms(utterance.sent) - keptMsMax));
     for (
       let first = utterance.chunks[0];
       first && utterance.keptFrom + first.length <= played;
@@ -225,13 +284,23 @@ export class Playout {
     const utterance = this.#utterance;
     const positionMs = utterance?.markPositionsMs.get(name);
     if (!utterance || positionMs === undefined || cleared) return;
-    if (positionMs >= (utterance.anchor?.playedMs ?? 0)) utterance.anchor = { playedMs: positionMs, atMs: nowMs };
+    if (positionMs < (utterance.anchor?.playedMs ?? 0)) {
+      // Slower than the clock has it.
+      if (utterance.anchor) utterance.anchor.echoedMs = Math.max(utterance.anchor.echoedMs, positionMs);
+      return;
+    }
+    utterance.anchor = { echoedMs: positionMs, playedMs: positionMs, atMs: nowMs };
   }
 
   /** Whether the utterance was heard to its end. */
   isOver(nowMs: number): boolean {
     const utterance = this.#utterance;
-    return utterance?.endMarked === true && this.#playedMs(utterance, nowMs) >= this.#ms(utterance.pushed);
+    if (!utterance?.endMarked) return false;
+    const lengthMs = this.#ms(utterance.pushed);
+    const isAcknowledged =
+      this.#heardMs(utterance, nowMs) >= lengthMs && (utterance.deliveredMs ?? lengthMs) >= lengthMs;
+    if (isAcknowledged) return this.#playedMs(utterance, nowMs) >= lengthMs;
+    return !this.#throttled && this.#playedMs(utterance, nowMs - acknowledgedWithinMs) >= lengthMs;
   }
 
   /** Whether the client has played all that could be sent: nothing is in the air. */
@@ -242,16 +311,22 @@ export class Playout {
     return this.#playedMs(utterance, nowMs) >= this.#ms(utterance.sent);
   }
 
-  /** How much of the utterance was probably heard; 0 without one. */
-  playedMs(nowMs: number): number {
-    return this.#utterance ? this.#playedMs(this.#utterance, nowMs) : 0;
+  /** How much of the utterance was heard; 0 without one. */
+  heardMs(nowMs: number): number {
+    return this.#utterance ? this.#heardMs(this.#utterance, nowMs) : 0;
   }
 
-  /** Ends the utterance that was heard to its end. */
-  end(): { utteranceId: string; audioMs: number } | undefined {
+  /** Ends the utterance that was played to its end. */
+  end(nowMs: number): { utteranceId: string; audioMs: number; heardMs: number; basis: HeardBasis } | undefined {
     const utterance = this.#utterance;
+    if (!utterance) return undefined;
     this.#utterance = undefined;
-    return utterance && { utteranceId: utterance.id, audioMs: this.#ms(utterance.pushed) };
+    return {
+      utteranceId: utterance.id,
+      audioMs: this.#ms(utterance.pushed),
+      heardMs: this.#heardMs(utterance, nowMs),
+      basis: basisOf(utterance),
+    };
   }
 
   /** Stops the utterance where it is heard now: nothing of it is sent any more. */
@@ -259,7 +334,7 @@ export class Playout {
     const utterance = this.#utterance;
     if (!utterance) return undefined;
     this.#utterance = undefined;
-    const played = this.#samples(this.#playedMs(utterance, nowMs));
+    const played = this.#samples(this.#heardMs(utterance, nowMs));
     const rest: Int16Array[] = [];
     let chunkStart = utterance.keptFrom;
     for (const chunk of utterance.chunks) {
@@ -270,6 +345,7 @@ export class Playout {
     return {
       utteranceId: utterance.id,
       playedMs: this.#ms(played),
+      basis: basisOf(utterance),
       sentMs: this.#ms(utterance.sent),
       rest,
       finished: utterance.finished,
@@ -285,6 +361,20 @@ export class Playout {
     return Math.min(sentMs, Math.max(0, nowMs - utterance.startMs - startDelayMs));
   }
 
+  /** What was played by the clock, as far as it was acknowledged. */
+  #heardMs(utterance: Utterance, nowMs: number): number {
+    const { anchor, deliveredMs, markPositionsMs } = utterance;
+    let heardMs = this.#playedMs(utterance, nowMs);
+    const isStandingStill = this.#throttled || this.#paused;
+    if (isStandingStill && deliveredMs !== undefined)
+      heardMs = Math.min(heardMs, Math.max(deliveredMs, anchor?.echoedMs ?? 0));
+    if (!anchor) return heardMs;
+    // They are in order of their positions.
+    for (const positionMs of markPositionsMs.values())
+      if (positionMs > anchor.echoedMs) return Math.min(heardMs, positionMs);
+    return heardMs;
+  }
+
   #ms(samples: number): number {
     return (samples * 1000) / this.#options.sampleRateHz;
   }
@@ -292,4 +382,9 @@ export class Playout {
   #samples(ms: number): number {
     return Math.floor((ms * this.#options.sampleRateHz) / 1000);
   }
+}
+
+function basisOf({ anchor, deliveredMs }: Utterance): HeardBasis {
+  if (anchor) return "mark";
+  return deliveredMs === undefined ? "clock" : "delivery";
 }

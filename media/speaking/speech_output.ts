@@ -58,9 +58,9 @@ export class SpeechOutput {
     return this.#playout.pushedMs;
   }
 
-  /** How much of the utterance was probably heard. */
-  playedMs(nowMs: number): number {
-    return this.#playout.playedMs(nowMs);
+  /** How much of the utterance was heard, as far as is known. */
+  heardMs(nowMs: number): number {
+    return this.#playout.heardMs(nowMs);
   }
 
   /** Adds to the utterance in the air, or begins one. */
@@ -107,8 +107,8 @@ export class SpeechOutput {
     return this.#playout.isQuiet(nowMs);
   }
 
-  end(): { utteranceId: string; audioMs: number } | undefined {
-    return this.#playout.end();
+  end(nowMs: number): ReturnType<Playout["end"]> {
+    return this.#playout.end(nowMs);
   }
 
   /** Stops at once. `audioMs`: the length of all of it, played or not. */
@@ -137,8 +137,13 @@ export class SpeechOutput {
     this.#playout.reportUnsent(unsentMs);
   }
 
-  pause(): void {
-    this.#playout.pause();
+  reportDelivered(audioMs: number): void {
+    this.#playout.reportDelivered(audioMs);
+  }
+
+  /** @returns milliseconds of what was sent that will be sent again */
+  pause(): number {
+    return this.#playout.pause();
   }
 
   resume(): void {

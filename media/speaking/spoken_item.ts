@@ -86,8 +86,9 @@ export class SpokenItem {
     return cut.rest.map(({ text }) => text).join("") + this.#text.slice(spokenLength);
   }
 
-  /** All of the text, unless speech failed on the way. */
-  heardToTheEnd(audioMs: number): string {
+  /** All of the text, unless speech failed on the way, or `heardMs` of its audio was all that the client acknowledged. */
+  heardToTheEnd(audioMs: number, heardMs: number): string {
+    if (heardMs < audioMs) return this.cut(heardMs, audioMs).heard;
     const isWhole = this.#clauses.map(({ text }) => text).join("") === this.#text;
     if (isWhole && this.#clauses.every(({ endMs, failed }) => endMs !== undefined && !failed)) return this.text;
     return this.cut(audioMs, audioMs).heard;

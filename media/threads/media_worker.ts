@@ -79,6 +79,10 @@ function sinkFor(id: number): SessionSink {
       outbox.bytes(fromThread.audio, id, durationMs, frame);
       flushSoon();
     },
+    dropUnsent() {
+      outbox.value(fromThread.dropUnsent, id, 0);
+      flushSoon();
+    },
     message: (message) => post("message", message),
     record: (progress) => post("record", progress),
     ended(end, usage) {
@@ -144,6 +148,7 @@ function handle(kind: number, id: number, value: number, bytes: Uint8Array, obje
   else if (kind === toThread.command) session.command(object as ToThreadObjects["command"]);
   else if (kind === toThread.pause) session.pause();
   else if (kind === toThread.resume) session.resume();
+  else if (kind === toThread.delivered) session.reportDelivered(value);
   else if (kind === toThread.unsent) {
     seat.unsentMs = value;
     if (!isCongested) session.reportUnsent(value);

@@ -6,10 +6,19 @@ import type { StageWorld } from "#providers/stages.ts";
 import type { VadEngine } from "../hearing/vad/create_vad.ts";
 import type { SessionCommand, SessionMessage, SessionSpec } from "../media_host.ts";
 
-/** To the media thread. The value of `audio` is its arrival, that of `unsent` milliseconds. */
-export const toThread = { open: 1, audio: 2, command: 3, unsent: 4, pause: 5, resume: 6, end: 7 } as const;
+/** To the media thread. The value of `audio` is its arrival, those of `unsent` and `delivered` milliseconds. */
+export const toThread = {
+  open: 1,
+  audio: 2,
+  command: 3,
+  unsent: 4,
+  pause: 5,
+  resume: 6,
+  end: 7,
+  delivered: 8,
+} as const;
 /** From the media thread. The value of `audio` is its duration in milliseconds. */
-export const fromThread = { audio: 1, message: 2, record: 3, ended: 4, fault: 5 } as const;
+export const fromThread = { audio: 1, message: 2, record: 3, ended: 4, fault: 5, dropUnsent: 6 } as const;
 
 /** Objects of the records, by kind. */
 export interface ToThreadObjects {

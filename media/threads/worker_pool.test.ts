@@ -36,6 +36,7 @@ function openCall(pool: MediaHost, spec = specOf()) {
     audio(frame) {
       audioBytes += frame.length;
     },
+    dropUnsent() {},
     message(message) {
       messages.push(message);
       check();
@@ -167,7 +168,10 @@ describe("worker pool", () => {
     const pool = await startWorkerPool({ threads: 1 });
     try {
       const calls = Array.from({ length: Math.floor(64 / each) }, () => openCall(pool, opus));
-      assert.throws(() => pool.open(opus, { audio() {}, message() {}, record() {}, ended() {} }), MediaFullError);
+      assert.throws(
+        () => pool.open(opus, { audio() {}, dropUnsent() {}, message() {}, record() {}, ended() {} }),
+        MediaFullError,
+      );
       openCall(pool).session.end("client_hangup");
       calls[0]?.session.end("client_hangup");
       await calls[0]?.ended();

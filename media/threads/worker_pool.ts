@@ -214,7 +214,7 @@ class MediaThread {
       this.#outbox.object(toThread[kind], id, object);
       this.#flushSoon();
     };
-    const value = (kind: "unsent" | "pause" | "resume", number: number) => {
+    const value = (kind: "unsent" | "delivered" | "pause" | "resume", number: number) => {
       if (!this.#calls.has(id)) return;
       this.#outbox.value(toThread[kind], id, number);
       this.#flushSoon();
@@ -224,6 +224,7 @@ class MediaThread {
       audio: (bytes, arrivedAtMs) => this.#audio(id, call, bytes, arrivedAtMs),
       command: (command) => post("command", command),
       reportUnsent: (unsentMs) => value("unsent", unsentMs),
+      reportDelivered: (audioMs) => value("delivered", audioMs),
       pause: () => value("pause", 0),
       resume: () => value("resume", 0),
       end: (reason, errorCode) => post("end", { reason, ...(errorCode && { errorCode }) }),
@@ -271,6 +272,7 @@ class MediaThread {
       const call = this.#calls.get(id);
       if (!call) return;
       if (kind === fromThread.audio) call.sink.audio(bytes, value);
+      else if (kind === fromThread.dropUnsent) call.sink.dropUnsent();
       else if (kind === fromThread.message) call.sink.message(object as FromThreadObjects["message"]);
       else if (kind === fromThread.record) {
         const progress = object as FromThreadObjects["record"];

@@ -57,6 +57,7 @@ describe("the tools' thread", () => {
           },
           {
             audio() {},
+            dropUnsent() {},
             message(message) {
               messages.push(message);
               if (message.type === "agent_speech_done") session.end("client_hangup");

@@ -133,6 +133,7 @@ export class FakeSession implements MediaSession {
   readonly heard: Uint8Array[] = [];
   readonly commands: SessionCommand[] = [];
   readonly unsentMs: number[] = [];
+  deliveredMs: number | undefined;
   pauses = 0;
   resumes = 0;
   end_: { reason: EndReason; errorCode: CallFailure | undefined } | undefined;
@@ -157,6 +158,9 @@ export class FakeSession implements MediaSession {
   }
   reportUnsent(unsentMs: number): void {
     this.unsentMs.push(unsentMs);
+  }
+  reportDelivered(audioMs: number): void {
+    this.deliveredMs = audioMs;
   }
   pause(): void {
     this.pauses += 1;

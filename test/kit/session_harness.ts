@@ -51,6 +51,8 @@ export class SessionHarness {
   readonly records: Omit<CallProgress, "call_id">[] = [];
   readonly session: MediaSession;
   end: { end: CallEnd; usage: Usage; atMs: number } | undefined;
+  /** How often the session has said that what waits comes again. */
+  droppedUnsent = 0;
   /** What the session broke; a test that runs it is told by `run`. */
   fault: unknown;
   /** Whether the caller's device sends audio; off for a caller who only types. */
@@ -79,6 +81,9 @@ export class SessionHarness {
         audio: (frame, durationMs) => {
           this.sent.push({ kind: "audio", atMs: this.clock.nowMs(), frame, durationMs });
           this.#player.audio(durationMs, this.clock.nowMs());
+        },
+        dropUnsent: () => {
+          this.droppedUnsent += 1;
         },
         message: (message) => {
           this.sent.push({ kind: "message", atMs: this.clock.nowMs(), message });

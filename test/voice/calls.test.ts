@@ -26,6 +26,7 @@ const item = (item_id: string, start_ms: number, text: string) => ({
   heard_text: text.slice(0, 5),
   interrupted: true,
   backchannel: false,
+  ...(start_ms === 0 && { heard_basis: "delivery" }),
   start_ms,
   end_ms: start_ms + 400,
 });

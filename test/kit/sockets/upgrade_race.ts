@@ -23,6 +23,7 @@ const transport = await openTransport(
         onBinary: () => {},
         onOversized: () => {},
         onFrame: () => {},
+        onPong: () => {},
         onDrain: () => {},
         onEnd: () => {
           if (!leaving) ended += 1;
