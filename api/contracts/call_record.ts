@@ -1,9 +1,9 @@
 /**
  * What is kept of a call: timing, end reason, transcript with what was really heard, the latency
- * of each turn, usage. The gateway reports it over the seam in `internal_calls.ts`.
+ * of each turn, tools, usage. The gateway reports it over the seam in `internal_calls.ts`.
  */
 
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { type CallFailureCode, callFailureCodes } from "./codes.ts";
 import { named } from "./named_schema.ts";
 import { oneOf } from "./one_of.ts";
@@ -13,6 +13,7 @@ import {
   endReasons,
   type ServerMessageOf,
   serverMessageSchemas,
+  toolSources,
   Usage,
 } from "./voice_protocol.ts";
 
@@ -72,12 +73,49 @@ export const CallEvent = named(
 );
 export type CallEvent = Static<typeof CallEvent>;
 
-/** Growth of a call's record since the last report; items, turns and events are upserted by their ids. */
+/** What of a tool call is kept: larger arguments are left out, a longer result is cut. */
+export const keptArgumentsBytesMax = 4 * 1024;
+export const keptResultBytesMax = 4 * 1024;
+
+const orNull = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
+
+/** A tool that the model called. */
+export const CallTool = named(
+  "CallTool",
+  Type.Object({
+    tool_call_id: Type.String(),
+    name: Type.String(),
+    source: oneOf(toolSources),
+    state: oneOf(["running", "completed", "failed", "timeout", "cancelled"]),
+    task_id: Type.Optional(Type.String()),
+    arguments: orNull(Type.Record(Type.String(), Type.Unknown())),
+    result: orNull(Type.String()),
+    error: orNull(Type.String()),
+    started_ms: Type.Number({ minimum: 0 }),
+    duration_ms: orNull(Type.Number({ minimum: 0 })),
+  }),
+  {
+    tool_call_id: "its id in the call, as in `tool_event`",
+    name: "which tool",
+    source: "what is behind the tool",
+    state: "what became of it",
+    task_id: "of one that went on by itself",
+    arguments: `what the model gave it; null where that is more than ${keptArgumentsBytesMax / 1024} KiB`,
+    result: `what it answered, up to ${keptResultBytesMax / 1024} KiB; null unless it is completed`,
+    error: "what the model was told where it did not complete; null otherwise",
+    started_ms: "from the start of the call",
+    duration_ms: "how long it took; null while it runs",
+  },
+);
+export type CallTool = Static<typeof CallTool>;
+
+/** Growth of a call's record since the last report; items, turns, events and tools are upserted by their ids. */
 export const CallProgress = Type.Object({
   call_id: Type.String({ format: "uuid" }),
   items: Type.Array(TranscriptItem),
   turns: Type.Array(TurnMetrics),
   events: Type.Optional(Type.Array(CallEvent)),
+  tools: Type.Optional(Type.Array(CallTool)),
   usage: Type.Optional(Usage),
 });
 export type CallProgress = Static<typeof CallProgress>;

@@ -105,6 +105,9 @@ export const Usage = Type.Object({
 });
 export type Usage = Static<typeof Usage>;
 
+/** What may be behind a tool. */
+export const toolSources = ["http", "mcp", "client", "builtin"] as const;
+
 const TurnMetrics = {
   turn_id: Type.String({ description: "the turn's id in its call" }),
   eos_wait_ms: ms("silence waited for before the turn was taken"),
@@ -178,7 +181,7 @@ const serverMessages = {
   tool_event: {
     tool_call_id: id(),
     name: Type.String(),
-    source: oneOf(["http", "mcp", "client", "builtin"]),
+    source: oneOf(toolSources),
     phase: oneOf(["started", "progress", "completed", "failed", "timeout", "cancelled"]),
     duration_ms: optional(ms()),
     error: optional(Type.String()),

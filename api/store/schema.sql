@@ -278,6 +278,24 @@ create table call_item (
 );
 
 -- api/voice
+create table call_tool (
+  call_id uuid not null,
+  tool_call_id text not null,
+  position bigint not null generated always as identity,
+  name text not null,
+  source text not null,
+  state text not null,
+  task_id text,
+  arguments json,
+  result text,
+  error text,
+  started_ms double precision not null,
+  duration_ms double precision,
+  constraint call_tool_pkey PRIMARY KEY (call_id, tool_call_id),
+  constraint call_tool_call_id_fkey FOREIGN KEY (call_id) REFERENCES call(id) ON DELETE CASCADE
+);
+
+-- api/voice
 create table call_turn (
   call_id uuid not null,
   turn_id text not null,

@@ -1,9 +1,9 @@
-/** Writes what gateways report of their calls: the transcript, the turns, what went wrong, the usage. */
+/** Writes what gateways report of their calls: the transcript, the turns, the tools, what went wrong, the usage. */
 import type { CallProgress } from "#contracts/call_record.ts";
 import { type AnySql, json } from "#store/sql.ts";
 
 /**
- * Upserts the items and turns of any number of calls in a few statements, however many there are.
+ * Upserts the items, turns and tools of any number of calls in a few statements, however many there are.
  * A later report of the same item or turn replaces the earlier one.
  */
 export async function writeProgress(sql: AnySql, reports: readonly CallProgress[]): Promise<void> {
@@ -20,6 +20,10 @@ export async function writeProgress(sql: AnySql, reports: readonly CallProgress[
   const events = newest(
     reports.flatMap((report) => (report.events ?? []).map((event) => ({ ...event, call_id: report.call_id }))),
     "event_id",
+  );
+  const tools = newest(
+    reports.flatMap((report) => (report.tools ?? []).map((tool) => ({ ...tool, call_id: report.call_id }))),
+    "tool_call_id",
   );
   const usages = reports.flatMap(({ call_id, usage }) => (usage ? [{ call_id, usage }] : []));
   if (items.length > 0) {
@@ -50,6 +54,18 @@ export async function writeProgress(sql: AnySql, reports: readonly CallProgress[
       from json_to_recordset(${json(sql, events)}) as reported(
         call_id uuid, event_id text, at_ms double precision, type text, data json)
       on conflict (call_id, event_id) do nothing`;
+  }
+  if (tools.length > 0) {
+    await sql`
+      insert into call_tool
+        (call_id, tool_call_id, name, source, state, task_id, arguments, result, error, started_ms, duration_ms)
+      select call_id, tool_call_id, name, source, state, task_id, arguments, result, error, started_ms, duration_ms
+      from json_to_recordset(${json(sql, tools)}) as reported(
+        call_id uuid, tool_call_id text, name text, source text, state text, task_id text, arguments json,
+        result text, error text, started_ms double precision, duration_ms double precision)
+      on conflict (call_id, tool_call_id) do update
+      set state = excluded.state, task_id = excluded.task_id, result = excluded.result, error = excluded.error,
+          duration_ms = excluded.duration_ms`;
   }
   if (usages.length > 0) {
     await sql`

@@ -1,12 +1,12 @@
 /**
- * Call records: timing, end reason, what was said and really heard, the latency of each turn, usage.
+ * Call records: timing, end reason, what was said and really heard, the latency of each turn, tools, usage.
  * A call in progress takes client messages through `control`.
  */
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { topics } from "#bus/bus.ts";
 import { AudioFormat } from "#contracts/audio_format.ts";
-import { CallEvent, CallFailure, callStates, TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
+import { CallEvent, CallFailure, CallTool, callStates, TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
@@ -65,11 +65,13 @@ const CallRecord = named(
     ...Call.properties,
     transcript: Type.Array(TranscriptItem),
     turns: Type.Array(TurnMetrics),
+    tools: Type.Array(CallTool),
     events: Type.Array(CallEvent),
   }),
   {
     transcript: "what was said, oldest first",
     turns: "how long each turn took, oldest first",
+    tools: "tools that its model called, oldest first",
     events: "warnings and errors that its client was told, oldest first",
   },
 );
@@ -118,7 +120,7 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
     route({
       method: "GET",
       path: "/v1/agents/voice/calls/{call_id}",
-      summary: "Get a call with its transcript, its turns and what went wrong",
+      summary: "Get a call with its transcript, its turns, its tools and what went wrong",
       guard: personalAccessToken,
       reply: { status: 200, body: dataOf(CallRecord) },
       errors: ["forbidden"],
@@ -128,18 +130,22 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
       examples: { a_call: {} },
       handle: async ({ principal, params }) => {
         const call = await findCall(sql, principal, params.call_id, now());
-        const [transcript, turns, events] = await Promise.all([
+        const [transcript, turns, tools, events] = await Promise.all([
           sql<StoredItem[]>`
             select item_id, turn_id, role, text, heard_text, interrupted, backchannel, heard_basis, start_ms, end_ms
             from call_item where call_id = ${call.id} order by start_ms, position`,
           sql<{ metrics: TurnMetrics }[]>`
             select metrics from call_turn where call_id = ${call.id} order by position`,
+          sql<CallTool[]>`
+            select tool_call_id, name, source, state, task_id, arguments, result, error, started_ms, duration_ms
+            from call_tool where call_id = ${call.id} order by position`,
           sql<CallEvent[]>`
             select event_id, at_ms, type, data from call_event where call_id = ${call.id} order by position`,
         ]);
         const record = {
           transcript: transcript.map(itemOf),
           turns: turns.map((turn) => turn.metrics),
+          tools: tools.map(({ task_id, ...tool }) => ({ ...tool, ...(task_id && { task_id }) })),
           events: [...events],
         };
         return { data: { ...call, ...record } };

@@ -217,7 +217,8 @@ async function beatCalls(sql: AnySql, gatewayId: string, callIds: readonly strin
 /** The reports of calls that this gateway opened, whatever became of them. */
 async function ownReports(sql: AnySql, gatewayId: string, reports: readonly CallProgress[]): Promise<CallProgress[]> {
   const grown = reports.filter(
-    ({ items, turns, events, usage }) => items.length + turns.length + (events?.length ?? 0) > 0 || usage,
+    ({ items, turns, events, tools, usage }) =>
+      items.length + turns.length + (events?.length ?? 0) + (tools?.length ?? 0) > 0 || usage,
   );
   if (grown.length === 0) return [];
   const rows = await sql<{ id: string }[]>`

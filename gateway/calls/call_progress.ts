@@ -1,7 +1,7 @@
 /** What has been learned of a call since the api last took it. Pure. */
-import type { CallEvent, CallProgress } from "#contracts/call_record.ts";
+import type { CallEvent, CallProgress, CallTool } from "#contracts/call_record.ts";
 
-/** Items or turns that may wait for the api; the oldest go when a call outlasts a long outage. */
+/** Items, turns or tools that may wait for the api; the oldest go when a call outlasts a long outage. */
 const entriesMax = 2000;
 
 export type ProgressGrowth = Omit<CallProgress, "call_id">;
@@ -10,12 +10,14 @@ export class PendingProgress {
   private items = new Map<string, CallProgress["items"][number]>();
   private turns = new Map<string, CallProgress["turns"][number]>();
   private events = new Map<string, CallEvent>();
+  private tools = new Map<string, CallTool>();
   private usage: CallProgress["usage"];
 
   add(growth: ProgressGrowth): void {
     for (const item of growth.items) upsert(this.items, item.item_id, item);
     for (const turn of growth.turns) upsert(this.turns, turn.turn_id, turn);
     for (const event of growth.events ?? []) upsert(this.events, event.event_id, event);
+    for (const tool of growth.tools ?? []) upsert(this.tools, tool.tool_call_id, tool);
     if (growth.usage) this.usage = growth.usage;
   }
 
@@ -32,11 +34,13 @@ export class PendingProgress {
       items: [...this.items.values()],
       turns: [...this.turns.values()],
       ...(this.events.size > 0 && { events: [...this.events.values()] }),
+      ...(this.tools.size > 0 && { tools: [...this.tools.values()] }),
       ...(this.usage && { usage: this.usage }),
     };
     this.items = new Map();
     this.turns = new Map();
     this.events = new Map();
+    this.tools = new Map();
     this.usage = undefined;
     return growth;
   }

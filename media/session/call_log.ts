@@ -1,5 +1,5 @@
-/** What a call has said and used so far: the model's history, the record's items and turns, the usage. */
-import type { TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
+/** What a call has said and used so far: the model's history, the record's items, turns and tools, the usage. */
+import type { CallTool, TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
 import type { Usage } from "#contracts/voice_protocol.ts";
 import type { HistoryItem } from "#providers/provider.ts";
 import type { SessionSink } from "../media_host.ts";
@@ -12,6 +12,7 @@ export class CallLog {
   readonly #history: HistoryItem[] = [];
   readonly #items = new Map<string, TranscriptItem>();
   readonly #turns = new Map<string, TurnMetrics>();
+  readonly #tools = new Map<string, CallTool>();
   readonly #usage: Usage = {
     input_audio_ms: 0,
     output_audio_ms: 0,
@@ -50,6 +51,11 @@ export class CallLog {
     this.#turns.set(metrics.turn_id, metrics);
   }
 
+  /** Adds or replaces a tool call. */
+  tool(tool: CallTool): void {
+    this.#tools.set(tool.tool_call_id, tool);
+  }
+
   count(add: (usage: Usage) => void): void {
     add(this.#usage);
   }
@@ -64,9 +70,15 @@ export class CallLog {
 
   /** Reports what grew. */
   flush(always = false): void {
-    if (!always && this.#items.size === 0 && this.#turns.size === 0) return;
-    this.#sink.record({ items: [...this.#items.values()], turns: [...this.#turns.values()], usage: this.usage() });
+    if (!always && this.#items.size + this.#turns.size + this.#tools.size === 0) return;
+    this.#sink.record({
+      items: [...this.#items.values()],
+      turns: [...this.#turns.values()],
+      ...(this.#tools.size > 0 && { tools: [...this.#tools.values()] }),
+      usage: this.usage(),
+    });
     this.#items.clear();
     this.#turns.clear();
+    this.#tools.clear();
   }
 }

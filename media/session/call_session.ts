@@ -207,7 +207,13 @@ class Session implements MediaSession {
     );
     const { llm, tts } = this.#stages;
     const dispatch = (event: TurnEvent) => this.#floor.dispatch(event);
-    const reports = new ToolReports({ notices: this.#notices, log: this.#log, dispatch, onFault: this.#onFault });
+    const reports = new ToolReports({
+      notices: this.#notices,
+      log: this.#log,
+      callMs,
+      dispatch,
+      onFault: this.#onFault,
+    });
     this.#tools = new CallTools(deps.scheduler, reports);
     this.#clientTools = new ClientTools(this.#notices);
     this.#transfers = new Transfers(this.#notices, () => this.end("transferred"));

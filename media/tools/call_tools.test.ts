@@ -136,6 +136,19 @@ describe("the tools of a call", () => {
     assert.equal((await desk.run(callOf("c4", { a: 1, b: { c: 2, d: 3 } }), never)).text, "run 2");
   });
 
+  it("are told apart where the model's server numbers the calls of each answer anew", async () => {
+    const asked: string[] = [];
+    const { desk, told } = toolsOf(
+      toolOf(async (_, { toolCallId }) => {
+        asked.push(toolCallId);
+        return { text: "fine", isError: false };
+      }),
+    );
+    for (const n of [1, 2, 3]) await desk.run(callOf("call_0", { n }), never);
+    assert.deepEqual(asked, ["call_0", "call_0_2", "call_0_3"]);
+    assert.equal(told.at(-1), "call_0_3 completed");
+  });
+
   it("may be called again after a failure", async () => {
     let runs = 0;
     const { desk } = toolsOf(
@@ -223,7 +236,7 @@ describe("the tools of a call", () => {
     assert.equal(desk.cancelTask("task_1"), true);
     await clock.advance(0);
     desk.close();
-    await clock.advance(0);
+    assert.equal(told.at(-2), "task_2 cancelled", "told before the call is over");
     assert.deepEqual(reasons, ["interrupted", "call_ended"]);
     assert.deepEqual(
       told.filter((line) => line.endsWith("cancelled")),

@@ -26,10 +26,11 @@ export interface ToolOutcome {
   durationMs: number;
 }
 
-/** Who asked for what. `taskId` once it goes on by itself. */
+/** Who asked for what, and when. `taskId` once it goes on by itself. */
 export interface AskedTool {
   call: ToolCall;
   source: ToolSource;
+  startedMs: number;
   taskId?: string;
 }
 
@@ -63,6 +64,8 @@ interface Run {
   readonly tool: Tool;
   readonly abort: AbortController;
   readonly outcome: Promise<ToolOutcome>;
+  /** Tells how it ended, once. */
+  end(ended: Omit<ToolOutcome, "durationMs">): ToolOutcome;
   isOver: boolean;
   task?: Task;
 }
@@ -80,6 +83,7 @@ export class CallTools implements ToolDesk {
   readonly #tasks = new Map<string, Run>();
   readonly #live = new Set<Run>();
   readonly #waiting: (() => void)[] = [];
+  readonly #ids = new Set<string>();
   readonly #scheduler: Scheduler;
   readonly #listener: ToolListener;
   #running = 0;
@@ -119,11 +123,12 @@ export class CallTools implements ToolDesk {
     return run !== undefined;
   }
 
-  async run(call: ToolCall, signal: AbortSignal): Promise<ToolResult> {
+  async run(asks: ToolCall, signal: AbortSignal): Promise<ToolResult> {
+    const call = { ...asks, id: this.#freshId(asks.id) };
     const tool = this.#tools.get(call.name);
     if (!tool)
       return this.#refuse(call, { text: `Tool ${call.name} is not available`, isError: true, isMissing: true });
-    const asked: AskedTool = { call, source: tool.source };
+    const asked: AskedTool = { call, source: tool.source, startedMs: this.#scheduler.nowMs() };
     const problem = call.problem ?? tool.problemOf?.(call.arguments);
     if (problem) return this.#refuse(call, { text: `invalid_arguments: ${problem}`, isError: true }, tool.source);
     const key = `${call.name} ${canonical(call.arguments)}`;
@@ -143,24 +148,35 @@ export class CallTools implements ToolDesk {
     for (const [key, run] of this.#runs) if (run.isOver) this.#runs.delete(key);
   }
 
-  /** The call is over: everything that runs is aborted. */
+  /** The call is over: everything that runs is aborted, and told to have ended before this returns. */
   close(): void {
     this.#isClosed = true;
-    for (const run of this.#live) run.abort.abort("call_ended" satisfies AbortReason);
+    for (const run of this.#live) {
+      run.abort.abort("call_ended" satisfies AbortReason);
+      run.end(abortedOutcome("call_ended"));
+    }
+  }
+
+  /** Some servers number the calls of each answer anew: what goes by the id would take two calls for one. */
+  #freshId(given: string): string {
+    let id = given;
+    for (let n = 2; this.#ids.has(id); n += 1) id = `${given}_${n}`;
+    this.#ids.add(id);
+    return id;
   }
 
   #refuse(call: ToolCall, result: ToolResult, source: ToolSource = "builtin"): ToolResult {
-    this.#listener.started({ call, source });
-    this.#listener.ended({ call, source }, { phase: "failed", result, durationMs: 0 });
+    const asked: AskedTool = { call, source, startedMs: this.#scheduler.nowMs() };
+    this.#listener.started(asked);
+    this.#listener.ended(asked, { phase: "failed", result, durationMs: 0 });
     return result;
   }
 
   /** An equal call was made already: its result is this one's too. */
   async #follow(asked: AskedTool, run: Run, signal: AbortSignal): Promise<ToolResult> {
     this.#listener.started(asked);
-    const startedMs = this.#scheduler.nowMs();
     const result = run.task && !run.isOver ? startedResult(run.task) : await this.#wait(run, signal);
-    const durationMs = this.#scheduler.nowMs() - startedMs;
+    const durationMs = this.#scheduler.nowMs() - asked.startedMs;
     this.#listener.ended(asked, { phase: result.isError ? "failed" : "completed", result, durationMs });
     return result;
   }
@@ -177,21 +193,22 @@ export class CallTools implements ToolDesk {
 
   #begin(asked: AskedTool, tool: Tool): Run {
     const abort = new AbortController();
-    const startedMs = this.#scheduler.nowMs();
     this.#listener.started(asked);
-    const task = tool.policy.longRunning ? this.#newTask(asked.call.name, startedMs) : undefined;
+    const task = tool.policy.longRunning ? this.#newTask(asked.call.name, asked.startedMs) : undefined;
     const reported = task ? { ...asked, taskId: task.id } : asked;
     if (task) this.#listener.goesOn(reported, startedResult(task));
-    const outcome = this.#execute(reported, tool, abort).then((ended) => {
-      const durationMs = this.#scheduler.nowMs() - startedMs;
+    const end: Run["end"] = (ended) => {
+      const outcome = { ...ended, durationMs: this.#scheduler.nowMs() - asked.startedMs };
+      if (run.isOver) return outcome;
       run.isOver = true;
       this.#live.delete(run);
       if (task) this.#tasks.delete(task.id);
-      this.#listener.ended(reported, { ...ended, durationMs });
+      this.#listener.ended(reported, outcome);
       if (task) this.#listener.tasks(this.#tasks.size);
-      return { ...ended, durationMs };
-    });
-    const run: Run = { tool, abort, outcome, isOver: false, ...(task && { task }) };
+      return outcome;
+    };
+    const outcome = this.#execute(reported, tool, abort).then(end);
+    const run: Run = { tool, abort, outcome, end, isOver: false, ...(task && { task }) };
     this.#live.add(run);
     if (this.#isClosed) abort.abort("call_ended" satisfies AbortReason);
     if (task) {

@@ -70,10 +70,13 @@ export const resultBytesMax = 32 * 1024;
 const cutMark = "… (cut)";
 
 /** `text` as far as it may be told to a model; what is cut off is said to be. */
-export function boundedText(text: string): string {
+export const boundedText = (text: string): string => cutText(text, resultBytesMax);
+
+/** `text` up to so many bytes of UTF-8; what is cut off is said to be. */
+export function cutText(text: string, bytesMax: number): string {
   const bytes = Buffer.from(text);
-  if (bytes.length <= resultBytesMax) return text;
-  const kept = bytes.subarray(0, resultBytesMax - Buffer.byteLength(cutMark)).toString();
+  if (bytes.length <= bytesMax) return text;
+  const kept = bytes.subarray(0, bytesMax - Buffer.byteLength(cutMark)).toString();
   // A character that the cut divided decodes to U+FFFD.
   return `${kept.replace(/\uFFFD+$/, "")}${cutMark}`;
 }

@@ -1,13 +1,16 @@
 /** What the client, the record and the model's memory learn of the tools that a call runs. */
+import { type CallTool, keptArgumentsBytesMax, keptResultBytesMax } from "#contracts/call_record.ts";
 import type { CallLog } from "../session/call_log.ts";
 import type { Notices } from "../session/notices.ts";
 import type { TurnEvent } from "../session/turns.ts";
 import type { AskedTool, ToolListener, ToolOutcome } from "./call_tools.ts";
-import { rememberedCall, type ToolProgress, type ToolResult } from "./tool.ts";
+import { cutText, rememberedCall, type ToolProgress, type ToolResult } from "./tool.ts";
 
 export interface ToolReportsHost {
   notices: Notices;
   log: CallLog;
+  /** A moment as milliseconds since the call began. */
+  callMs(atMs: number): number;
   dispatch(event: TurnEvent): void;
   onFault(cause: unknown): void;
 }
@@ -25,6 +28,26 @@ export class ToolReports implements ToolListener {
       usage.tool_calls += 1;
     });
     notices.send({ ...labelsOf(asked), phase: "started" });
+    log.tool(this.#kept(asked));
+  }
+
+  /** As the call's record has it. */
+  #kept({ call, source, startedMs, taskId }: AskedTool, outcome?: ToolOutcome): CallTool {
+    const text = outcome ? cutText(outcome.result.text, keptResultBytesMax) : null;
+    const isDone = outcome?.phase === "completed";
+    const isKept = Buffer.byteLength(JSON.stringify(call.arguments)) <= keptArgumentsBytesMax;
+    return {
+      tool_call_id: call.id,
+      name: call.name,
+      source,
+      state: outcome?.phase ?? "running",
+      ...(taskId !== undefined && { task_id: taskId }),
+      arguments: isKept ? call.arguments : null,
+      result: isDone ? text : null,
+      error: isDone ? null : text,
+      started_ms: Math.round(this.#host.callMs(startedMs)),
+      duration_ms: outcome ? Math.round(outcome.durationMs) : null,
+    };
   }
 
   progress(asked: AskedTool, { text, percent }: ToolProgress): void {
@@ -40,8 +63,10 @@ export class ToolReports implements ToolListener {
     this.#host.log.remember(rememberedCall(call, result));
   }
 
-  ended(asked: AskedTool, { phase, result, durationMs }: ToolOutcome): void {
+  ended(asked: AskedTool, outcome: ToolOutcome): void {
+    const { phase, result, durationMs } = outcome;
     const { notices, log } = this.#host;
+    log.tool(this.#kept(asked, outcome));
     const ended = { ...labelsOf(asked), phase, duration_ms: Math.round(durationMs) };
     notices.send(phase === "completed" ? ended : { ...ended, error: result.text });
     if (result.isMissing) notices.warn("not_available", result.text, asked.call.id);

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import type { LanguageModel, LlmChunk, LlmRequest } from "#providers/language_model.ts";
 import { SessionHarness } from "#test/kit/session_harness.ts";
-import type { Tool, ToolPolicy, ToolResult } from "./tool.ts";
+import { type Tool, ToolError, type ToolPolicy, type ToolResult } from "./tool.ts";
 
 const config: VoiceAgentConfig = {
   stt: { provider: "scripted", options: { transcripts: ["Is there a room?"], partials: false } },
@@ -141,6 +141,39 @@ describe("a turn with tools", () => {
     assert.equal(h.messages("transcript").at(-1)?.text, "Your room is clean.");
     const events = h.messages("tool_event").map(({ phase, task_id }) => `${task_id ?? ""} ${phase}`);
     assert.deepEqual(events, [" started", "task_1 completed"]);
+  });
+
+  it("is kept in the record with what its tools were given and what they answered", async () => {
+    const looks = tool("find_room", { onInterrupt: "finish" });
+    const fails = { ...tool("quote"), run: async () => Promise.reject(new ToolError("no such day")) };
+    const long = { ...tool("describe"), run: async () => ({ text: "x".repeat(60_000), isError: false }) };
+    const given = { day: "2026-12-24" };
+    const llm = model(
+      [ask("c1", "find_room", given), ask("c2", "quote", { all: "y".repeat(5000) }), ask("c3", "describe")],
+      [text("So far.")],
+    );
+    const h = new SessionHarness({ config, llm, tools: [looks, fails, long] });
+    await h.run(200);
+    await h.command({ type: "user_message", text: "Is there a room?" });
+    await h.run(500);
+    await h.command({ type: "hang_up" });
+    const kept = new Map(h.records.flatMap(({ tools = [] }) => tools).map((one) => [one.tool_call_id, one]));
+    const [first, second, third] = [...kept.values()];
+    assert.deepEqual(first, {
+      tool_call_id: "c1",
+      name: "find_room",
+      source: "http",
+      state: "cancelled",
+      arguments: given,
+      result: null,
+      error: '{"error":"cancelled"}',
+      started_ms: 200,
+      duration_ms: 500,
+    });
+    assert.deepEqual([second?.state, second?.arguments, second?.error], ["failed", null, "no such day"]);
+    assert.deepEqual([third?.state, third?.error], ["completed", null]);
+    assert.equal(Buffer.byteLength(third?.result ?? ""), 4096);
+    assert.match(third?.result ?? "", /… \(cut\)$/);
   });
 
   it("ends its tools with the call", async () => {

@@ -55,13 +55,18 @@ export const addresses: Area = {
         body: { name: "x", project_id: file.project_id, provider: "openai", base_url: url, secret: "x" },
       });
       if (connection.status !== 400) report(`a connection to ${url}: ${connection.status}`);
-      const probe = await house.ask("POST", "/v1/agents/voice/tools/mcp/test", {
-        bearer: file.pat,
-        body: { project_id: file.project_id, url },
-      });
-      // A probe tells what came of it; that it was refused, not that nobody listened.
-      const isRefused = probe.status === 400 || /public|URL/.test(probe.json?.error ?? "");
-      if (!isRefused) report(`a probe of ${url}: ${probe.status} ${probe.text.slice(0, 200)}`);
+      for (const [kind, asked] of [
+        ["mcp", { url }],
+        ["http", { tool: { name: "x", url } }],
+      ] as const) {
+        const probe = await house.ask("POST", `/v1/agents/voice/tools/${kind}/test`, {
+          bearer: file.pat,
+          body: { project_id: file.project_id, ...asked },
+        });
+        // A probe tells what came of it; that it was refused, not that nobody listened.
+        const isRefused = probe.status === 400 || /public|URL/.test(probe.json?.error ?? "");
+        if (!isRefused) report(`a probe (${kind}) of ${url}: ${probe.status} ${probe.text.slice(0, 200)}`);
+      }
     }
     for (const url of ["file:///etc/passwd", "gopher://example.com/", "ftp://example.com/", "//example.com", "x"]) {
       const body = { input: { question: "?" }, execution_mode: "async", callbacks: [{ url }] };

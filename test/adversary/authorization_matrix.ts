@@ -63,6 +63,7 @@ export const matrix: Readonly<Record<DocumentName, Readonly<Record<string, Acces
     "POST /v1/agents/voice/agents/{agent_id}/rooms": token,
     "POST /v1/agents/voice/sessions": token,
     "POST /v1/agents/voice/rooms/webhook": anybody,
+    "POST /v1/agents/voice/tools/http/test": token,
     "POST /v1/agents/voice/tools/mcp/test": token,
     "POST /v1/workflows": token,
     "GET /v1/workflow-node-kinds": token,

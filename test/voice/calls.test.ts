@@ -30,6 +30,17 @@ const item = (item_id: string, start_ms: number, text: string) => ({
   start_ms,
   end_ms: start_ms + 400,
 });
+const tool = (tool_call_id: string, result: string | null) => ({
+  tool_call_id,
+  name: "find_room",
+  source: "http",
+  state: result === null ? "running" : "completed",
+  arguments: { day: "2026-12-24" },
+  result,
+  error: null,
+  started_ms: 900,
+  duration_ms: result === null ? null : 80,
+});
 const event = (event_id: string) => ({
   event_id,
   at_ms: 1200,
@@ -266,13 +277,16 @@ describe("calls", () => {
           items: [item("i1", 100, "First, longer")],
           turns: [turn("t1", 2), turn("t2", 3)],
           events: [event("event_1")],
+          tools: [tool("c1", null), tool("c2", null)],
         },
       ]);
-      await heartbeat([{ ...quiet(first), events: [event("event_1"), event("event_2")] }]);
+      const news = { events: [event("event_1"), event("event_2")], tools: [tool("c1", "seven")] };
+      await heartbeat([{ ...quiet(first), ...news }]);
       const record = await read(first);
       assert.deepEqual(record.transcript, [item("i1", 100, "First, longer"), item("i2", 900, "Second thing")]);
       assert.deepEqual(record.turns, [turn("t1", 2), turn("t2", 3)]);
       assert.deepEqual(record.events, [event("event_1"), event("event_2")]);
+      assert.deepEqual(record.tools, [tool("c1", "seven"), tool("c2", null)]);
       assert.deepEqual(record.usage, usage);
       assert.equal(record.state, "in_progress");
     });

@@ -69,6 +69,21 @@ describe("tools in a call", () => {
     );
     const told = JSON.stringify([before.caller.messages, before.record, next.caller.messages, next.record]);
     for (const secret of secrets) assert.ok(!told.includes(secret));
+    const [kept] = next.record.tools;
+    assert.deepEqual(
+      { ...kept, started_ms: 0, duration_ms: 0, tool_call_id: "" },
+      {
+        tool_call_id: "",
+        name: "find_room",
+        source: "http",
+        state: "completed",
+        arguments: {},
+        result: "seven rooms for ********",
+        error: null,
+        started_ms: 0,
+        duration_ms: 0,
+      },
+    );
     await house.call("DELETE", `/v1/connections/${connection_id}`);
     const gone = await talk(agentId);
     assert.equal(shown.length, 2, "without its credential the host is not asked");
