@@ -39,6 +39,9 @@ describe("the linter of the rules", () => {
     const yen = { unit: "room_night" as const, amount: { flat: "1000" }, currency: "JPY" };
     for (const words of ["1,000円", "1000円", "1 000 yen", "1.000 yen"])
       assert.deepEqual(quoted(words, yen), [], words);
+    const two = { unit: "room_night" as const, amount: { flat: "2.00" } };
+    assert.deepEqual(quoted("zwei Euro pro Nacht und Gast", two), []);
+    assert.match(quoted("drei Euro pro Nacht und Gast", two).join(), /none of its figures/);
     const third = { unit: "room_night" as const, amount: { fraction: { n: 1, d: 15 } } };
     assert.deepEqual(quoted("1/15 des Preises", third), []);
   });

@@ -121,8 +121,20 @@ function figuresIn(version: KnownVersion): Set<string> {
 function carries(quote: string, figures: ReadonlySet<string>): boolean {
   const western = quote.normalize("NFKC");
   const written = western.match(/\d+\s?\/\s?\d+|\d[\d.,’'\u00a0 ]*\d|\d/g) ?? [];
-  return written.some((text) => readings(text).some((reading) => figures.has(reading)));
+  const words = western.toLowerCase().match(/\p{Letter}+/gu) ?? [];
+  const named = words.flatMap((word) => numberWords.get(word) ?? []);
+  return [...written.flatMap(readings), ...named].some((reading) => figures.has(plain(reading)));
 }
+
+/** Small amounts are written out: "zwei Euro pro Nacht", "a levy of two pounds". */
+const numberWords = new Map(
+  [
+    "one two three four five",
+    "ein zwei drei vier fünf",
+    "un deux trois quatre cinq",
+    "uno due tre quattro cinque",
+  ].flatMap((language) => language.split(" ").map((word, index) => [word, `${index + 1}`] as const)),
+);
 
 function readings(text: string): string[] {
   const bare = text.replace(/[\s’'\u00a0]/g, "");
@@ -131,7 +143,9 @@ function readings(text: string): string[] {
   return [...texts, ...text.split(/[\s\u00a0]+/).map((part) => part.replace(",", "."))].map(plain);
 }
 
-const plain = (figure: string) => (/^\d+\.\d+$/.test(figure) ? figure.replace(/\.?0+$/, "") : figure);
+function plain(figure: string): string {
+  return /^\d+\.\d+$/.test(figure) ? figure.replace(/\.?0+$/, "") : figure;
+}
 
 function amountsAbove(
   version: KnownVersion,
