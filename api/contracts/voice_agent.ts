@@ -245,6 +245,7 @@ const Advanced = named(
       turn_sensitivity: Type.Optional(oneOf(["auto", "low", "medium", "high"])),
       preemptive_tts: Type.Optional(Type.Boolean({ default: false })),
       backchannels: Type.Optional(Type.Array(text(60, 1), { maxItems: 200 })),
+      min_interrupt_words: Type.Optional(Type.Integer({ minimum: 0, maximum: 5, default: 0 })),
       noise_cancellation: Type.Optional(oneOf(["auto", "off", "near_field", "far_field", "telephony"])),
       allow_interruptions: Type.Optional(Type.Boolean({ default: true })),
       background_sound: Type.Optional(
@@ -261,6 +262,7 @@ const Advanced = named(
     turn_sensitivity: "how soon a turn is taken for over: high waits least",
     preemptive_tts: "speak already while the model still writes",
     backchannels: "what a listener says over the agent without wanting the floor, in place of the language's list",
+    min_interrupt_words: "a caller who says fewer words over the agent does not interrupt it",
     noise_cancellation: "for what kind of microphone",
     allow_interruptions: "whether a caller can break in while the agent speaks",
     background_sound: "what is heard behind the agent",
@@ -297,7 +299,7 @@ export const voiceAgentConfig = (providers: Readonly<Record<ModelStage, readonly
       closed,
     ),
     {
-      name: "its name in its own mouth",
+      name: "its name in its own mouth: the model is told it, and `{{agent_name}}` in its texts stands for it",
       instructions: "what the model is told",
       welcome_message: "what it says first; nothing unless given",
       mode: "`pipeline`: recognition, model and speech; `realtime`: one model that hears and speaks",
@@ -359,6 +361,7 @@ export interface CallConfig {
     preemptive_tts: boolean;
     /** In place of the language's. */
     backchannels?: readonly string[];
+    min_interrupt_words: number;
     allow_interruptions: boolean;
   };
   /** What is set and has no effect, by its path; told once in the call. */
@@ -416,6 +419,7 @@ export function completeConfig(config: VoiceAgentConfig, defaults: Readonly<Reco
       turn_sensitivity: advanced.turn_sensitivity ?? "auto",
       preemptive_tts: advanced.preemptive_tts ?? false,
       ...(advanced.backchannels && { backchannels: advanced.backchannels }),
+      min_interrupt_words: advanced.min_interrupt_words ?? 0,
       allow_interruptions: advanced.allow_interruptions ?? true,
     },
     not_available: notAvailableIn(config),

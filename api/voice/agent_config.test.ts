@@ -74,6 +74,15 @@ describe("variables", () => {
     );
   });
 
+  it("tell an agent its name, in its model's instructions and in its texts", () => {
+    const config = { name: "Ada", instructions: "Be kind", welcome_message: "This is {{agent_name}}." };
+    const call = callConfigFor({ ...config, llm: { provider: "openai" } }, {}, {});
+    assert.deepEqual([call.instructions, call.welcome_message], ["Your name is Ada.\nBe kind", "This is Ada."]);
+    assert.equal(callConfigFor(config, {}, { agent_name: "Bo" }).welcome_message, "This is Bo.");
+    assert.equal(callConfigFor({ name: "Ada", llm: { provider: "openai" } }, {}, {}).instructions, "Your name is Ada.");
+    assert.deepEqual(callConfigFor({ name: "Ada" }, {}, {}).ignored_settings, ["name"]);
+  });
+
   it("leave what is set in vain to be told in the call", () => {
     const config = { instructions: "Be kind", llm: { provider: "rules", model: "gpt-5" } };
     const call = callConfigFor(config, { tts: { language: "fr" } }, {});

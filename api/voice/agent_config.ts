@@ -9,6 +9,7 @@ import {
   type CallConfig,
   completeConfig,
   modelStages,
+  notAvailableIn,
   type VoiceAgentConfig,
   voiceAgentConfig,
 } from "#contracts/voice_agent.ts";
@@ -35,6 +36,7 @@ function ruleProblems(config: VoiceAgentConfig, under: string): ErrorDetails | u
   if (idleTimeoutS !== undefined && idleTimeoutS > 0 && idleTimeoutS < 5) {
     problems.set(`${under}.advanced.idle_timeout_s`, "Expected 0 (off) or 5 to 3600");
   }
+  for (const [path, message] of transferProblems(config)) problems.set(`${under}.${path}`, message);
   for (const [path, message] of toolProblems(config)) problems.set(`${under}.${path}`, message);
   for (const stage of modelStages) {
     const settings = config[stage];
@@ -42,6 +44,19 @@ function ruleProblems(config: VoiceAgentConfig, under: string): ErrorDetails | u
     for (const { path, message } of checkModelSettings(stage, settings)) problems.set(`${under}.${path}`, message);
   }
   return problems.size > 0 ? Object.fromEntries(problems) : undefined;
+}
+
+/** A destination is chosen by its label; `default` is the `phone_number`'s. */
+function* transferProblems({ transfer }: VoiceAgentConfig): Generator<[path: string, message: string]> {
+  if (!transfer) return;
+  const { enabled, phone_number, destinations = [] } = transfer;
+  if (enabled && phone_number === undefined && destinations.length === 0)
+    yield ["transfer", "Expected a phone_number or destinations: there is nobody to hand a call on to"];
+  const labels = new Set(phone_number === undefined ? [] : ["default"]);
+  for (const [at, { label }] of destinations.entries()) {
+    if (labels.has(label)) yield [`transfer.destinations.${at}.label`, `Expected each label once, got ${label} again`];
+    labels.add(label);
+  }
 }
 
 /** Names that a call gives to tools of its own. */
@@ -86,9 +101,10 @@ function* toolProblems(config: VoiceAgentConfig): Generator<[path: string, messa
   }
 }
 
-/** What a configuration sets in vain, by field path below `under`. */
+/** What a configuration sets in vain, or asks for before it is built, by field path below `under`. */
 export function configWarnings(config: VoiceAgentConfig, under: string): SettingProblem[] {
-  return ignoredSettings(config).map(({ path, message }) => ({ path: `${under}.${path}`, message }));
+  const missing = notAvailableIn(config).map((path) => ({ path, message: `${path} is not available yet` }));
+  return [...ignoredSettings(config), ...missing].map(({ path, message }) => ({ path: `${under}.${path}`, message }));
 }
 
 /** What only the agent itself may set: whoever starts a call must not point it at other machines. */
@@ -160,18 +176,23 @@ export function fillVariables(text: string, variables: Variables): string {
   );
 }
 
-/** What a call runs on: the agent's configuration, overrides merged, defaults and variables filled in. */
+/** What a call runs on: the agent's configuration, overrides merged, defaults and variables filled in. `{{agent_name}}` is its `name`, unless given. */
 export function callConfigFor(config: VoiceAgentConfig, overrides: VoiceAgentConfig, variables: Variables): CallConfig {
   const merged = mergeOverrides(config, overrides);
   const complete = completeConfig(merged, defaultProviders);
+  const name = merged.name?.trim();
+  const all = { ...(name && { agent_name: name }), ...variables };
+  const ignoresContext = ignoresInstructions(merged);
+  const instructions =
+    name && !ignoresContext ? `Your name is ${name}.\n${complete.instructions}` : complete.instructions;
   return {
     ...complete,
     ignored_settings: ignoredSettings(merged).map(({ path }) => path),
-    ignores_context: ignoresInstructions(merged),
-    instructions: fillVariables(complete.instructions, variables),
-    welcome_message: fillVariables(complete.welcome_message, variables),
-    tools: complete.tools.map((tool) => withVariables(tool, variables)),
-    mcp_servers: complete.mcp_servers.map((server) => withVariables(server, variables)),
+    ignores_context: ignoresContext,
+    instructions: fillVariables(instructions, all).trim(),
+    welcome_message: fillVariables(complete.welcome_message, all),
+    tools: complete.tools.map((tool) => withVariables(tool, all)),
+    mcp_servers: complete.mcp_servers.map((server) => withVariables(server, all)),
   };
 }
 

@@ -37,8 +37,27 @@ describe("backchannels", () => {
   });
 
   it("may be an agent's own", () => {
-    const backchannels = new Backchannels(wordsFor("en"), ["Roger that"]);
+    const backchannels = new Backchannels(wordsFor("en"), { own: ["Roger that"] });
     assert.deepEqual([backchannels.has("roger that", false), backchannels.has("okay", false)], [true, false]);
+  });
+
+  it("may be whatever has too few words, unless it stops the agent or answers it", () => {
+    const backchannels = new Backchannels(wordsFor("en"), { minInterruptWords: 3 });
+    const few = ["The garden", "", "The garden room", "Please stop", "Excuse me!"];
+    assert.deepEqual(
+      few.map((text) => backchannels.isTooFew(text, false)),
+      [true, false, false, false, false],
+    );
+    assert.equal(backchannels.isTooFew("The garden", true), false);
+    assert.equal(new Backchannels(wordsFor("en")).isTooFew("So", false), false);
+    for (const language of ["de", "fr", "es", "it", "nl", "pt"]) {
+      const words = wordsFor(language);
+      const others = new Backchannels(words, { minInterruptWords: 5 });
+      assert.deepEqual(
+        words.stops.filter((stop) => others.isTooFew(`${stop}!`, false)),
+        [],
+      );
+    }
   });
 });
 

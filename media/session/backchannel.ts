@@ -1,19 +1,41 @@
-/** Whether what was said over the agent is the sound of a listener ("mm-hm", "okay"), who does not want the floor. Pure. */
+/** Whether what was said over the agent is a listener's ("mm-hm", "okay", or too few words), who does not want the floor. Pure. */
 import type { Words } from "../words/words.ts";
 
 /** Who says more, or speaks longer, has something to say. */
 export const backchannelWordsMax = 3;
 export const backchannelMsMax = 1200;
 
+/** What an agent's configuration says of it. */
+export interface BackchannelSettings {
+  /** In place of the language's list; then every one of them may be an answer too. */
+  own?: readonly string[] | undefined;
+  /** Who says fewer words does not interrupt. */
+  minInterruptWords?: number;
+}
+
 /** What a listener may say, word by word. */
 export class Backchannels {
   readonly #listened: ReadonlySet<string>;
   readonly #answers: ReadonlySet<string>;
+  readonly #stops: readonly string[];
+  readonly #minInterruptWords: number;
 
-  /** @param own the agent's list, in place of the language's; then every one of them may be an answer too */
-  constructor(words: Pick<Words, "backchannels" | "answers">, own?: readonly string[]) {
+  constructor(
+    words: Pick<Words, "backchannels" | "answers" | "stops">,
+    { own, minInterruptWords = 0 }: BackchannelSettings = {},
+  ) {
     this.#listened = new Set((own ?? words.backchannels).map((text) => plainWords(text).join(" ")));
     this.#answers = own ? this.#listened : new Set(words.answers);
+    this.#stops = words.stops;
+    this.#minInterruptWords = minInterruptWords;
+  }
+
+  /** So few words that they do not interrupt, and none of them asks the agent to stop. After a question they are an answer. */
+  isTooFew(text: string, isAsked: boolean): boolean {
+    const words = plainWords(text);
+    if (isAsked || words.length === 0 || words.length >= this.#minInterruptWords) return false;
+    const padded = ` ${words.join(" ")} `;
+    return !this.#stops.some((stop) => padded.includes(` ${stop} `));
   }
 
   /** @param isAsked the agent has just asked something: then a "yes" is an answer */

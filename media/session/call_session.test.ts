@@ -409,6 +409,25 @@ describe("session: a caller who listens", () => {
     assert.equal(h.messages("transcript").at(-1)?.text, "Done.");
   });
 
+  for (const [words, isAnswered] of [
+    ["The garden room", false],
+    ["Is the garden open", true],
+  ] as const) {
+    it(`${isAnswered ? "interrupts" : "does not interrupt"} with "${words}" where min_interrupt_words is 4`, async () => {
+      const config = { advanced: { min_interrupt_words: 4 } };
+      const transcripts = ["When is breakfast", words];
+      const h = await call(
+        scripted({ transcripts, replies: [statement, "All right."], config, stt: { partials: true } }),
+      );
+      await oneTurn(h);
+      await h.run(600);
+      await h.speak(600);
+      await h.runUntil("agent_speech_done", 2);
+      assert.equal(h.messages("user_backchannel").length, isAnswered ? 0 : 1);
+      assert.equal(h.messages("transcript").at(-1)?.text === "All right.", isAnswered);
+    });
+  }
+
   it("interrupts with a word that is none of a listener's", async () => {
     const h = await call(scripted({ transcripts: ["When is breakfast", "Stop"], replies: [statement, "All right."] }));
     await oneTurn(h);

@@ -196,7 +196,10 @@ class Session implements MediaSession {
       this.#scheduler,
       {
         sttLimitMs: limits.sttMs,
-        backchannels: new Backchannels(wordsFor(config.stt?.language ?? config.tts.language), advanced.backchannels),
+        backchannels: new Backchannels(wordsFor(config.stt?.language ?? config.tts.language), {
+          own: advanced.backchannels,
+          minInterruptWords: advanced.min_interrupt_words,
+        }),
         callMs,
         nextItemId: () => this.#speech.nextItemId(),
         // What a vendor's socket brings comes at any time.

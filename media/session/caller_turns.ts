@@ -91,8 +91,10 @@ export class CallerTurns {
     if (this.#abort.signal.aborted || !item || !text) return;
     const labels = { turn_id: turnId(item.turn), item_id: item.itemId, ...(language && { language }) };
     this.#notices.send({ type: "transcript", role: "user", ...labels, text, final: false });
-    const listens = item.over !== undefined && this.#host.backchannels.has(text, item.over.isAsked);
-    this.#host.dispatch({ type: "words", listens });
+    const { backchannels } = this.#host;
+    const listens = item.over !== undefined && backchannels.has(text, item.over.isAsked);
+    const areFew = item.over !== undefined && backchannels.isTooFew(text, item.over.isAsked);
+    this.#host.dispatch({ type: "words", listens, areFew });
   }
 
   /** The words of a spoken turn, where a recognizer is set: `recognized` follows. */
@@ -122,7 +124,7 @@ export class CallerTurns {
     }
     timing.note("stt_final", this.#scheduler.nowMs());
     const text = result.text.trim();
-    if (over && speechMs <= backchannelMsMax && this.#host.backchannels.has(text, over.isAsked)) {
+    if (over && this.#isListeners(text, over, speechMs)) {
       this.#unanswered.delete(turn);
       this.#showListener(turn, itemId, text, at);
       this.#host.dispatch({ type: "recognized", turn, understood: false, listened: true });
@@ -133,6 +135,11 @@ export class CallerTurns {
       this.#log.remember({ role: "user", text, audio });
     } else this.#unanswered.delete(turn);
     this.#host.dispatch({ type: "recognized", turn, understood: text !== "" });
+  }
+
+  #isListeners(text: string, { isAsked }: SpokenOver, speechMs: number): boolean {
+    const { backchannels } = this.#host;
+    return (speechMs <= backchannelMsMax && backchannels.has(text, isAsked)) || backchannels.isTooFew(text, isAsked);
   }
 
   #showListener(turn: number, itemId: string, text: string, at: { startMs: number; endMs: number }): void {

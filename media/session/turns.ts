@@ -98,8 +98,8 @@ export type TurnEvent =
   | { type: "voice"; startMs: number; endMs: number; speechMs: number; silenceMs: number }
   /** The recognizer says that the caller has finished; the newest speech, and the silence since. */
   | { type: "turn_end"; endMs: number; silenceMs: number }
-  /** A partial result with words in it; `listens`: so far they are a listener's, who does not want the floor. */
-  | { type: "words"; listens: boolean }
+  /** A partial result with words in it; `listens`: so far they are a listener's, who does not want the floor; `areFew`: too few to take it. */
+  | { type: "words"; listens: boolean; areFew?: boolean }
   /** The recognizer's answer to `recognize`: whether it understood anything, heard a mere listener (`listened`), or failed. */
   | { type: "recognized"; turn: number; understood: boolean; listened?: boolean; failed?: boolean }
   | { type: "typed"; text: string; urgency: "immediate" | "soon" | "later" }
@@ -271,7 +271,7 @@ function react(step: Step, event: TurnEvent): void {
     case "words":
       step.active();
       if (state.caller.is === "speaking") step.set({ caller: { ...state.caller, listens: event.listens } });
-      if (state.agent.is === "held" && !event.listens) step.dropAgent("user_speech");
+      if (state.agent.is === "held" && !event.listens && !event.areFew) step.dropAgent("user_speech");
       return;
     case "recognized":
       takeRecognized(step, event);

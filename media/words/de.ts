@@ -16,4 +16,5 @@ export const de: Words = {
     ..."ja jaja jo jawohl ok okay gut genau richtig stimmt klar prima super mhm".split(" "),
     ...["alles klar", "na klar", "sehr gut", "ja genau", "in ordnung"],
   ],
+  stops: ["stopp", "stop", "halt", "warte", "warten sie", "moment", "nein", "entschuldigung", "hallo"],
 };

@@ -16,4 +16,5 @@ export const en: Words = {
     ..."yes yeah yep yup ok okay right sure alright exactly true good great fine mhm mm-hm mm-hmm uh-huh".split(" "),
     ...["of course", "all right", "indeed"],
   ],
+  stops: ["stop", "wait", "hold on", "hang on", "no", "sorry", "excuse me", "one moment", "hello"],
 };

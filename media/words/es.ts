@@ -15,4 +15,5 @@ export const es: Words = {
     ..."sí si ok okay vale bien bueno claro exacto perfecto genial cierto correcto mhm ajá".split(" "),
     ...["de acuerdo", "muy bien", "por supuesto", "claro que sí", "eso es", "está bien"],
   ],
+  stops: ["para", "pare", "espera", "espere", "no", "perdón", "perdone", "un momento", "hola"],
 };

@@ -15,4 +15,5 @@ export const fr: Words = {
     ..."oui ouais ok okay d'accord bien voilà exactement parfait super entendu mhm".split(" "),
     ...["ah oui", "bien sûr", "très bien", "c'est ça", "tout à fait", "ça marche"],
   ],
+  stops: ["stop", "arrêtez", "attendez", "attends", "non", "pardon", "un instant", "excusez-moi", "allô"],
 };

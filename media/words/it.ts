@@ -15,4 +15,5 @@ export const it: Words = {
     ..."sì si ok okay bene certo esatto giusto perfetto vero ottimo mhm".split(" "),
     ...["va bene", "d'accordo", "molto bene", "come no", "certo che sì"],
   ],
+  stops: ["stop", "fermo", "aspetta", "aspetti", "no", "scusi", "scusa", "un momento", "pronto"],
 };

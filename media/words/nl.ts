@@ -15,4 +15,5 @@ export const nl: Words = {
     ..."ja jaja jawel ok oké okay goed precies juist klopt prima inderdaad natuurlijk mhm".split(" "),
     ...["dat klopt", "ja hoor", "heel goed", "is goed"],
   ],
+  stops: ["stop", "wacht", "wacht even", "nee", "sorry", "pardon", "een moment", "momentje", "hallo"],
 };

@@ -13,4 +13,5 @@ export const pt: Words = {
     ..."sim é pois ok okay bem bom claro exato certo perfeito ótimo tá mhm aham".split(" "),
     ...["está bem", "tudo bem", "com certeza", "muito bem", "de acordo"],
   ],
+  stops: ["pare", "para", "espere", "espera", "não", "desculpe", "um momento", "alô", "olá"],
 };

@@ -14,4 +14,6 @@ export interface Words {
   backchannels: readonly string[];
   /** Backchannels that answer a question. */
   answers: readonly string[];
+  /** What takes the floor from the agent, however few words an agent's configuration lets pass. */
+  stops: readonly string[];
 }

@@ -57,6 +57,16 @@ describe("voice agents", () => {
     assert.equal(created.status, 201);
     const paths = (body: { warnings: { path: string }[] }) => body.warnings.map(({ path }) => path);
     assert.deepEqual(paths(created.body), ["config.instructions", "config.llm.temperature", "config.tts.language"]);
+    const more = {
+      realtime: { model: "a" },
+      recording_enabled: true,
+      llm: { fallbacks: [{ provider: "rules", temperature: 1 }] },
+    };
+    assert.deepEqual(paths((await create({ config: more })).body), [
+      "config.llm.fallbacks.0.temperature",
+      "config.realtime",
+      "config.recording_enabled",
+    ]);
     const path = `${agents}/${created.body.data.id}`;
     const changed = await api.call("PATCH", path, asOwner({ config: { tts: { voice: "kal16" } } }));
     assert.deepEqual(paths(changed.body), []);
@@ -78,6 +88,12 @@ describe("voice agents", () => {
     ],
     ["config.tts.options.surprise", { tts: { provider: "scripted", options: { surprise: 1 } } }],
     ["config.tools.0.url", { tools: [{ name: "a", url: "ftp://x" }] }],
+    ["config.advanced.min_interrupt_words", { advanced: { min_interrupt_words: 6 } }],
+    ["config.transfer", { transfer: { enabled: true } }],
+    [
+      "config.transfer.destinations.0.label",
+      { transfer: { phone_number: "+4930123", destinations: [{ label: "default", phone_number: "+4930456" }] } },
+    ],
     ["config.transfer.phone_number", { transfer: { phone_number: "0049" } }],
     ["config.realtime.provider", { realtime: { provider: "x" } }],
     ["config", "not an object"],
