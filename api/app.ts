@@ -18,6 +18,7 @@ import { ApiError } from "#contracts/errors.ts";
 import { destinationOf, type Service } from "#contracts/hosts.ts";
 import { roomLimits } from "#contracts/room_call.ts";
 import { runLimits } from "#contracts/run_event.ts";
+import type { PriceTable } from "#contracts/usage.ts";
 import type { Logger } from "#http/logger.ts";
 import { type OpenApiInfo, openApiFor } from "#http/open_api/open_api.ts";
 import { platformErrorContract, platformErrorResponse } from "#http/platform_face.ts";
@@ -33,6 +34,7 @@ import { internalGuard, openAuthentication } from "#identity/authentication.ts";
 import { projectRoutes } from "#identity/projects.ts";
 import { signInLinkRoutes } from "#identity/sign_in_links.ts";
 import { type LiveKitSettings, openLiveKit } from "#outbound/livekit.ts";
+import { openPriceTable } from "#providers/price_table.ts";
 import { inputRequestRoutes } from "#runs/input_requests.ts";
 import { internalRunRoutes } from "#runs/internal_runs.ts";
 import { invocationRoutes } from "#runs/invocation.ts";
@@ -78,6 +80,8 @@ export interface AppDeps {
     allowPrivateAddresses: boolean;
     /** The LiveKit server; without it there are no rooms. */
     liveKit?: LiveKitSettings | undefined;
+    /** What vendors charge; their list prices unless given. */
+    prices?: PriceTable;
     /** How long a gateway may take to answer for a seat in a room. */
     seatAnswerMs?: number;
     /** How long a request without flags waits for its run. */
@@ -116,6 +120,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const liveKit = config.liveKit && (await openLiveKit(config.liveKit));
   const seats = createSeatRequests({ bus, answerMs: config.seatAnswerMs ?? roomLimits.seatAnswerMs });
   const internal = internalGuard(config.internalSecret);
+  const prices = config.prices ?? openPriceTable();
   const routes: Route[] = [
     ...organizationSettingsRoutes(apiDeps),
     ...projectRoutes(apiDeps),
@@ -134,7 +139,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...connectionProbeRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
     ...appRoutes({ ...apiDeps, appDomain }),
     ...sessionRoutes({ ...apiDeps, appDomain }),
-    ...internalCallRoutes({ sql, now, logger, encryption, internal }),
+    ...internalCallRoutes({ sql, now, logger, encryption, internal, prices }),
     ...internalRunRoutes({ sql, bus, now, internal }),
   ];
   const addressOf = believedAddress(config.internalSecret, config.trustedProxies ?? noProxies);

@@ -1,9 +1,11 @@
 /** Environment of the api and the worker as separate roles: the only file here that reads it. */
 import { type Static, type TObject, Type } from "@sinclair/typebox";
 import { parseTrustedProxies, type TrustedProxies, trustedProxiesProblems } from "#contracts/client_address.ts";
+import type { PriceTable } from "#contracts/usage.ts";
 import { validatorFor } from "#http/validation.ts";
 import { EmailAddress, NewPassword } from "#identity/credentials_schema.ts";
 import type { LiveKitSettings } from "#outbound/livekit.ts";
+import { openPriceTable, PriceTableError } from "#providers/price_table.ts";
 
 const port = (byDefault: string) =>
   Type.String({ pattern: "^[0-9]{1,5}$", default: byDefault, description: "a port number; 0 takes a free one" });
@@ -122,6 +124,9 @@ export const apiEnvironment = Type.Object({
     default: "90",
     description: "how long the request log is kept: 1 to 9999 days",
   }),
+  PRICES_FILE: Type.Optional(
+    Type.String({ minLength: 1, description: "a JSON file of prices, before those that vendors list" }),
+  ),
   DATA_DIR: Type.String({
     minLength: 1,
     default: ".data",
@@ -153,6 +158,7 @@ export interface ApiConfig {
   mailFrom: string;
   /** How long the request log is kept. */
   requestLogDays: number;
+  prices: PriceTable;
   dataDir: string;
   logLevel: string;
 }
@@ -183,7 +189,8 @@ function readEnvironment<Schema extends TObject>(schema: Schema, environment: En
 /** Reads the configuration, frozen. @throws ConfigError with all problems */
 export function readApiConfig(environment: Environment = process.env): Readonly<ApiConfig> {
   const { env, problems } = readEnvironment(apiEnvironment, environment);
-  problems.push(...liveKitProblems(env), ...trustedProxiesProblems(env.TRUSTED_PROXIES));
+  const prices = pricesFrom(env.PRICES_FILE);
+  problems.push(...liveKitProblems(env), ...trustedProxiesProblems(env.TRUSTED_PROXIES), ...prices.problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze({
     bindAddress: env.BIND_ADDRESS,
@@ -206,9 +213,20 @@ export function readApiConfig(environment: Environment = process.env): Readonly<
     smtpUrl: env.SMTP_URL,
     mailFrom: env.MAIL_FROM,
     requestLogDays: Number(env.REQUEST_LOG_DAYS),
+    prices: prices.table,
     dataDir: env.DATA_DIR,
     logLevel: env.LOG_LEVEL,
   });
+}
+
+/** The table, and a line for a file that cannot be used. */
+export function pricesFrom(path: string | undefined): { table: PriceTable; problems: string[] } {
+  try {
+    return { table: openPriceTable(path), problems: [] };
+  } catch (error) {
+    if (!(error instanceof PriceTableError)) throw error;
+    return { table: openPriceTable(), problems: [`PRICES_FILE: ${error.message}`] };
+  }
 }
 
 /** @throws ConfigError with all problems */

@@ -11,6 +11,7 @@
 import type { AudioFormat } from "#contracts/audio_format.ts";
 import type { CallEnd, CallFailure, CallProgress } from "#contracts/call_record.ts";
 import type { Credentials } from "#contracts/internal_calls.ts";
+import type { PriceTable } from "#contracts/usage.ts";
 import type { CallConfig } from "#contracts/voice_agent.ts";
 import type { ClientMessage, EndReason, ServerMessage, ServerMessageType, Usage } from "#contracts/voice_protocol.ts";
 
@@ -25,6 +26,8 @@ export interface SessionSpec {
   config: CallConfig;
   /** The connections that `config` names, opened. They live in the session until it ends, and nowhere else. */
   credentials?: Credentials;
+  /** Of what the call may use. */
+  prices?: PriceTable;
   inputFormat: AudioFormat;
   outputFormat: AudioFormat;
   /** How far ahead of real time speech is sent. */

@@ -4,7 +4,8 @@
  */
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { liveKitEnvironment, liveKitFrom, liveKitProblems } from "#api/config.ts";
+import { liveKitEnvironment, liveKitFrom, liveKitProblems, pricesFrom } from "#api/config.ts";
+import type { PriceTable } from "#contracts/usage.ts";
 import { type GatewayConfig, loadGatewayConfig } from "#gateway/config.ts";
 import type { LiveKitSettings } from "#outbound/livekit.ts";
 import type { WantedPort } from "./ports.ts";
@@ -29,6 +30,7 @@ export const StandaloneEnvironment = Type.Object({
   REQUIRE_EMAIL_VERIFICATION: Type.Boolean({ default: false, description: "true before anybody may sign in" }),
   SMTP_URL: Type.Optional(Type.String({ pattern: "^smtps?://", description: "files in $DATA_DIR/outbox when unset" })),
   MAIL_FROM: Type.String({ minLength: 3, default: "Frontdesk <frontdesk@localhost>" }),
+  PRICES_FILE: Type.Optional(Type.String({ minLength: 1, description: "a JSON file of prices" })),
   REQUEST_LOG_DAYS: Type.Integer({ minimum: 1, maximum: 9999, default: 90, description: "1 to 9999 days" }),
   ...liveKitEnvironment,
   INTERNAL_SECRET: secret,
@@ -51,6 +53,7 @@ export interface StandaloneConfig {
   smtpUrl: string | undefined;
   mailFrom: string;
   requestLogDays: number;
+  prices: PriceTable;
   /** A LiveKit server that is there already. */
   liveKit: LiveKitSettings | undefined;
   givenSecrets: Partial<Secrets>;
@@ -83,6 +86,7 @@ export function readStandaloneConfig(given: Environment = process.env): Readonly
   );
   problems.push(...liveKitProblems(values as StandaloneEnvironment));
   problems.push(...gatewayProblems(given));
+  problems.push(...pricesFrom(set.PRICES_FILE).problems);
   if (problems.length > 0) throw new ConfigError([...new Set(problems)]);
   return Object.freeze(configFrom(values as StandaloneEnvironment, given));
 }
@@ -122,6 +126,7 @@ function configFrom(own: StandaloneEnvironment, environment: Environment): Stand
     smtpUrl: own.SMTP_URL,
     mailFrom: own.MAIL_FROM,
     requestLogDays: own.REQUEST_LOG_DAYS,
+    prices: pricesFrom(own.PRICES_FILE).table,
     liveKit: liveKitFrom(own),
     givenSecrets: {
       ...(own.INTERNAL_SECRET ? { INTERNAL_SECRET: own.INTERNAL_SECRET } : {}),

@@ -97,6 +97,7 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
     smtpUrl: config.smtpUrl,
     mailFrom: config.mailFrom,
     requestLogDays: config.requestLogDays,
+    prices: config.prices,
     dataDir,
     databaseUrl: database.url,
     appDomain: config.appDomain,

@@ -11,6 +11,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { AudioFormat } from "./audio_format.ts";
 import { CallEnd, CallProgress, callStates } from "./call_record.ts";
+import { PriceTable } from "./usage.ts";
 import type { CallConfig } from "./voice_agent.ts";
 
 /** What admission needs to know of a reservation; this is also the bus's entry for it. */
@@ -47,6 +48,8 @@ export const OpenedCall = Type.Object({
   config: Type.Unsafe<CallConfig>(Type.Object({}, { additionalProperties: true })),
   /** Of the connections that `config` names, as they are now. One that is gone is not among them. */
   credentials: Type.Optional(Credentials),
+  /** Of what `config` names. */
+  prices: Type.Optional(PriceTable),
   input_format: Type.Unsafe<AudioFormat>(AudioFormat),
   output_format: Type.Unsafe<AudioFormat>(AudioFormat),
   client_buffer_ms: Type.Integer(),

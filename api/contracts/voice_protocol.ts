@@ -7,6 +7,7 @@ import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox
 import { AudioFormat } from "./audio_format.ts";
 import { type CallErrorCode, callErrorCodes, callWarningCodes, codeOf } from "./codes.ts";
 import { oneOf } from "./one_of.ts";
+import { Cost, VendorUse } from "./usage.ts";
 import { modelStages } from "./voice_agent.ts";
 
 export const voiceProtocol = "voice.v1";
@@ -102,6 +103,8 @@ export const Usage = Type.Object({
   tts_characters: count("characters that were spoken"),
   stt_ms: ms("speech that was recognized"),
   tool_calls: count("tools that were called"),
+  vendors: optional(Type.Array(VendorUse, { description: "the same by stage, vendor and model, with what it cost" })),
+  cost: optional({ ...Cost, about: "what that cost, by the price table" }),
 });
 export type Usage = Static<typeof Usage>;
 
@@ -121,6 +124,8 @@ const TurnMetrics = {
   ),
   interrupted: Type.Boolean({ description: "whether the caller broke in" }),
   tool_ms: optional(ms("what tools took")),
+  vendors: optional(Type.Array(VendorUse, { description: "what the turn used, by stage, vendor and model" })),
+  cost: optional({ ...Cost, about: "what that cost, by the price table" }),
   preemptive_hit: Type.Boolean({ description: "whether the answer was begun before the turn was over, and kept" }),
 };
 

@@ -3,6 +3,7 @@ import type { Registry } from "prom-client";
 import type { Bus } from "#bus/bus.ts";
 import { openBus } from "#bus/open_bus.ts";
 import type { TrustedProxies } from "#contracts/client_address.ts";
+import type { PriceTable } from "#contracts/usage.ts";
 import type { Logger } from "#http/logger.ts";
 import { createRequestMetrics } from "#http/request_metrics.ts";
 import type { LiveKitSettings } from "#outbound/livekit.ts";
@@ -31,6 +32,8 @@ export interface StartApiOptions {
     appDomain: string;
     allowPrivateAddresses: boolean;
     liveKit?: LiveKitSettings | undefined;
+    /** What vendors charge; their list prices when absent. */
+    prices?: PriceTable;
     /** Seconds that it serves on, not ready, once it is closed; 0 when absent. */
     shutdownDelayS?: number;
     databaseUrl?: string;

@@ -29,6 +29,12 @@ export const catalogue: readonly Provider[] = [
 /** What settings mean that name no provider. */
 export const defaultProviders = { stt: "scripted", llm: "rules", tts: "flite" } as const;
 
+/** What is built in, or runs on the operator's own server: no vendor sends a bill. */
+export function billsNobody(name: string): boolean {
+  const provider = catalogue.find((known) => known.name === name);
+  return provider !== undefined && !provider.secrets;
+}
+
 /** Providers of a stage that need no server. */
 export function builtInProviders(stage: ModelStage): Provider[] {
   return catalogue.filter((provider) => provider[stage] && !provider.secrets && !provider.ownServer);

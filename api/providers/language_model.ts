@@ -22,6 +22,8 @@ export interface HistoryItem {
 }
 
 export interface LlmRequest {
+  /** The turn of the call, for what is told of its use. */
+  turnId?: string;
   instructions: string;
   /** Oldest first; the last one is what is to be answered: the caller's words, or a tool's result. */
   history: readonly HistoryItem[];

@@ -20,6 +20,8 @@ export interface Utterance extends Pcm {
   index: number;
   /** What came after the newest speech, up to the decision that the turn is over: ends of words are in it. */
   tail?: Int16Array;
+  /** The turn of the call, for what is told of its use. */
+  turnId?: string;
 }
 
 export interface SttResult {
@@ -49,6 +51,8 @@ export interface TextToSpeech {
 }
 
 export interface SpeakContext {
+  /** The turn of the call, for what is told of its use. */
+  turnId?: string;
   /** 0, 1, 2 …: the n-th agent turn of the call, for `fail_on` and `hang_on`. */
   turnIndex: number;
   /** First clause of the utterance: a provider's start delay applies once. */
@@ -119,6 +123,8 @@ export interface StageDefinition<Options extends TObject, Stage> {
   check?(options: Partial<Static<Options>>): SettingProblem[];
   /** Voices that `voice` may name, the first one by default; any text unless given. */
   voices?: readonly string[];
+  /** The vendor's model that settings mean which name none. */
+  defaultModel?: string;
   /** There is no model of this vendor that settings could mean without naming one. */
   needsModel?: true;
   /** The same of voices. */

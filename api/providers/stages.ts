@@ -10,6 +10,7 @@ import type { GuardedHttp } from "#outbound/guarded_http.ts";
 import { VendorBreakers } from "./breaker.ts";
 import { builtInProviders, callProviderNames, providerOf } from "./catalogue.ts";
 import { checkStage } from "./check_settings.ts";
+import { type Biller, metered, type StageUse } from "./metered_stage.ts";
 import type {
   OwnServers,
   Provider,
@@ -38,6 +39,8 @@ export interface StageDeps {
   nowMs?: () => number;
   /** Hears who was asked again, who took over, who answers again. */
   tell?: (news: ChainNews) => void;
+  /** Hears what a stage used, whichever of its chain it was. */
+  used?: (use: StageUse) => void;
 }
 
 /** @throws Error for a provider that is not built or not loaded, settings that do not fit it, or a connection that is not there */
@@ -104,7 +107,8 @@ export async function loadStages({
     if (!module) throw new Error(`Cannot use ${stage} provider ${provider.name}: it is not loaded`);
     const http = provider.ownServer ? clients?.own : clients?.guarded;
     const access = way && http && { ...way, http };
-    return module.open(requestFor(stage, provider, settings, deps.waits ?? realWaits, access));
+    const opened = module.open(requestFor(stage, provider, settings, deps.waits ?? realWaits, access));
+    return deps.used ? metered(opened, billerOf(stage, provider, settings, access), deps.used) : opened;
   };
   const breakers = new VendorBreakers();
   const open = <S extends ModelStage>(stage: S, settings: ModelSettings, deps: StageDeps = {}): StageKinds[S] => {
@@ -203,6 +207,23 @@ function unreachableStage(stage: ModelStage, path: string, { ownServer, secrets 
         path: `${path}.connection_id`,
         message: `Expected a connection of the agent's project with provider ${secrets?.connection}: it is gone`,
       };
+}
+
+/** @param access of a vendor */
+function billerOf<S extends ModelStage>(
+  stage: S,
+  provider: Provider,
+  settings: ModelSettings,
+  access: ProviderAccess | undefined,
+): Biller & { stage: S } {
+  const model = settings.model ?? access?.defaults?.model ?? provider[stage]?.defaultModel;
+  const baseUrl = access?.baseUrl === provider.secrets?.baseUrl ? undefined : access?.baseUrl;
+  return {
+    stage,
+    provider: provider.name,
+    ...(model !== undefined && { model }),
+    ...(baseUrl !== undefined && { baseUrl }),
+  };
 }
 
 const keyOf = (stage: ModelStage, { name }: Provider) => `${stage}/${name}`;

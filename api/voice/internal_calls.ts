@@ -18,10 +18,12 @@ import {
   ReservedCall,
 } from "#contracts/internal_calls.ts";
 import { named } from "#contracts/named_schema.ts";
+import type { PriceTable } from "#contracts/usage.ts";
 import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import type { Logger } from "#http/logger.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import { validatorFor } from "#http/validation.ts";
+import { pricesFor } from "#providers/price_table.ts";
 import type { Encryption } from "#store/encryption.ts";
 import { type AnySql, json, type Sql } from "#store/sql.ts";
 import { callConfigFor, type Variables } from "./agent_config.ts";
@@ -51,9 +53,10 @@ export interface InternalCallsDeps {
   logger: Logger;
   encryption: Encryption;
   internal: Guard<undefined>;
+  prices: PriceTable;
 }
 
-export function internalCallRoutes({ sql, now, logger, encryption, internal }: InternalCallsDeps): Route[] {
+export function internalCallRoutes({ sql, now, logger, encryption, internal, prices }: InternalCallsDeps): Route[] {
   const checkedProgress = (reports: readonly Static<typeof UncheckedProgress>[]): CallProgress[] =>
     reports.filter((report): report is CallProgress => {
       const problems = progressValidator.problemsOf(report);
@@ -98,6 +101,7 @@ export function internalCallRoutes({ sql, now, logger, encryption, internal }: I
           organization_id: call.organization_id,
           config,
           credentials: await openCredentials({ sql, encryption }, call.project_id, config),
+          prices: pricesFor(prices, config),
           input_format: call.input_format,
           output_format: call.output_format,
           client_buffer_ms: call.client_buffer_ms,

@@ -117,6 +117,7 @@ export class Call {
         callId: opened.call_id,
         config: opened.config,
         ...(opened.credentials && { credentials: opened.credentials }),
+        ...(opened.prices && { prices: opened.prices }),
         inputFormat: opened.input_format,
         outputFormat: opened.output_format,
         clientBufferMs: opened.client_buffer_ms,

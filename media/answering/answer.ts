@@ -180,7 +180,7 @@ export class Answer {
     let said = "";
     const splitter = createClauseSplitter();
     this.#note("llm_asked");
-    const asked = { ...request, tools: tools.specs, toolChoice, history: [...history] };
+    const asked = { ...request, turnId: this.plan.turnId, tools: tools.specs, toolChoice, history: [...history] };
     const stopFilling = this.#fillSilence(gate, []);
     try {
       for await (const chunk of pull(llm.reply(asked, signal), limits.llmMs, signal, scheduler)) {
@@ -262,7 +262,7 @@ export class Answer {
 
   async #speakClause({ text, audio }: Clause, first: boolean, gate: AnswerGate): Promise<void> {
     const { tts, scheduler, limits } = this.#deps;
-    const context = { turnIndex: this.plan.index, first, ...(audio && { audio }) };
+    const context = { turnId: this.plan.turnId, turnIndex: this.plan.index, first, ...(audio && { audio }) };
     await underOwnSignal(this.#stop.signal, async (signal) => {
       this.#note("tts_asked");
       for await (const pcm of pull(tts.speak(text, context, signal), limits.ttsMs, signal, scheduler)) {

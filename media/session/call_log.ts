@@ -1,11 +1,24 @@
 /** What a call has said and used so far: the model's history, the record's items, turns and tools, the usage. */
 import type { CallTool, TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
+import type { PriceTable } from "#contracts/usage.ts";
 import type { Usage } from "#contracts/voice_protocol.ts";
+import { billsNobody } from "#providers/catalogue.ts";
+import type { StageUse } from "#providers/metered_stage.ts";
+import { costTogether, UseMeter } from "#providers/prices.ts";
 import type { HistoryItem } from "#providers/provider.ts";
 import type { SessionSink } from "../media_host.ts";
 
 /** Older things said are forgotten by the model. */
 export const historyItemsMax = 200;
+
+/** Turns whose use may still grow when their figures were told: a held answer goes on, a stopped model is counted. */
+const openTurnsMax = 16;
+
+interface TurnUse {
+  meter: UseMeter;
+  /** As it was told. */
+  metrics?: TurnMetrics;
+}
 
 export class CallLog {
   readonly #sink: SessionSink;
@@ -22,8 +35,19 @@ export class CallLog {
     tool_calls: 0,
   };
 
-  constructor(sink: SessionSink) {
+  readonly #prices: PriceTable;
+  readonly #meter: UseMeter;
+  readonly #turnUses = new Map<string, TurnUse>();
+
+  /** @param prices of what the call may use; what is not in it costs an unknown sum */
+  constructor(sink: SessionSink, prices: PriceTable = { currency: "USD", prices: [] }) {
     this.#sink = sink;
+    this.#prices = prices;
+    this.#meter = this.#newMeter();
+  }
+
+  #newMeter(): UseMeter {
+    return new UseMeter(this.#prices.prices, ({ provider }) => billsNobody(provider));
   }
 
   /** A copy for one request; audio is kept with the newest item alone. */
@@ -47,8 +71,37 @@ export class CallLog {
     this.#items.set(item.item_id, item);
   }
 
-  turn(metrics: TurnMetrics): void {
-    this.#turns.set(metrics.turn_id, metrics);
+  /** Keeps the figures of a turn. @returns them with what the turn used so far */
+  turn(metrics: TurnMetrics): TurnMetrics {
+    const use = this.#useOf(metrics.turn_id);
+    use.metrics = metrics;
+    const whole = { ...metrics, ...this.#sumOf(use.meter) };
+    this.#turns.set(metrics.turn_id, whole);
+    return whole;
+  }
+
+  /** Counts what a stage used, for the call and for its turn. */
+  used(use: StageUse): void {
+    this.#meter.add(use);
+    if (use.turnId === undefined) return;
+    const ofTurn = this.#useOf(use.turnId);
+    ofTurn.meter.add(use);
+    if (ofTurn.metrics) this.turn(ofTurn.metrics);
+  }
+
+  #useOf(turnId: string): TurnUse {
+    const known = this.#turnUses.get(turnId);
+    if (known) return known;
+    const use: TurnUse = { meter: this.#newMeter() };
+    this.#turnUses.set(turnId, use);
+    const [oldest] = this.#turnUses.keys();
+    if (this.#turnUses.size > openTurnsMax && oldest !== undefined) this.#turnUses.delete(oldest);
+    return use;
+  }
+
+  #sumOf(meter: UseMeter): Pick<Usage, "vendors" | "cost"> {
+    const vendors = meter.vendors();
+    return { vendors, cost: costTogether(vendors, this.#prices.currency) };
   }
 
   /** Adds or replaces a tool call. */
@@ -65,7 +118,7 @@ export class CallLog {
     usage.input_audio_ms = Math.round(usage.input_audio_ms);
     usage.output_audio_ms = Math.round(usage.output_audio_ms);
     usage.stt_ms = Math.round(usage.stt_ms);
-    return usage;
+    return { ...usage, ...this.#sumOf(this.#meter) };
   }
 
   /** Reports what grew. */

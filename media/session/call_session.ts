@@ -144,7 +144,7 @@ class Session implements MediaSession {
     this.#onFault = (cause) => deps.onFault?.(spec.callId, cause);
     this.#startedMs = deps.scheduler.nowMs();
     this.#usageDueMs = this.#startedMs + voiceLimits.usageIntervalS * 1000;
-    this.#log = new CallLog(sink);
+    this.#log = new CallLog(sink, spec.prices);
     this.#notices = new Notices(sink, this.#onFault);
     this.#codecs = openCodecPair(spec.inputFormat, spec.outputFormat);
     try {
@@ -265,6 +265,7 @@ class Session implements MediaSession {
     return {
       credentials,
       nowMs: () => this.#scheduler.nowMs(),
+      used: (use) => this.#log.used(use),
       tell: (news) => this.#notices.send({ type: "warning", fatal: false, ...news }),
     };
   }

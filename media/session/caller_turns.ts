@@ -113,7 +113,7 @@ export class CallerTurns {
     this.#log.count((usage) => {
       usage.stt_ms += speechMs;
     });
-    const utterance = { ...audio, tail, index: this.#utterances };
+    const utterance = { ...audio, tail, index: this.#utterances, turnId: turnId(turn) };
     this.#utterances += 1;
     const result = await this.#finish(this.#stt, utterance);
     if (this.#abort.signal.aborted) return;

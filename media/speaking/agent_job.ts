@@ -97,9 +97,8 @@ export class AgentJob {
   /** Once for each answered turn; the record grows by what was said and by the figures. */
   sendMetrics(interrupted: boolean): void {
     if (this.timing) {
-      const metrics = this.timing.metrics(interrupted);
+      const metrics = this.#log.turn(this.timing.metrics(interrupted));
       this.timing = undefined;
-      this.#log.turn(metrics);
       this.#notices.send({ type: "turn_metrics", ...metrics });
     }
     this.#log.flush();

@@ -1,6 +1,7 @@
 /** Calls through the whole house, from an agent saved over the api to a vendor's twin: api, gateway and a media thread. */
 import assert from "node:assert/strict";
 import type { CloseCallRequest, OpenedCall } from "#contracts/internal_calls.ts";
+import type { PriceTable } from "#contracts/usage.ts";
 import type { OpenResult } from "#gateway/api_client.ts";
 import { startWorkerPool } from "#media/threads/worker_pool.ts";
 import { type Answer, type ApiHarness, openApiHarness } from "./api_harness.ts";
@@ -41,8 +42,9 @@ class OpeningApi extends FakeApi {
   }
 }
 
-export async function openVendorHouse(): Promise<VendorHouse> {
-  const api = await openApiHarness(undefined, { allowPrivateAddresses: true });
+/** @param prices of what calls may use */
+export async function openVendorHouse(prices?: PriceTable): Promise<VendorHouse> {
+  const api = await openApiHarness(undefined, { allowPrivateAddresses: true, ...(prices && { prices }) });
   const media = await startWorkerPool({ threads: 1, world: { allowPrivateAddresses: true } });
   const reports = new OpeningApi(api);
   const { gateway, stop } = await startTestGateway({ transport: "ws", api: reports, media, bus: api.bus });

@@ -21,9 +21,18 @@ describe("a call whose agent uses a vendor", () => {
   let twin: VendorTwin;
   let access: { secret: string; baseUrl: string };
   before(async () => {
-    [house, twin] = await Promise.all([openVendorHouse(), startTwin()]);
+    twin = await startTwin();
     assert.ok(twin.access);
     access = twin.access;
+    const at = { provider: "openai", model: "twin-1", base_url: access.baseUrl } as const;
+    const tokens = { per_million_input_tokens: 1, per_million_cached_tokens: 1, per_million_output_tokens: 2 };
+    house = await openVendorHouse({
+      currency: "EUR",
+      prices: [
+        { ...at, stage: "stt", per_minute: 0.6 },
+        { ...at, stage: "llm", ...tokens },
+      ],
+    });
   });
   after(async () => {
     await house.stop();
@@ -62,6 +71,40 @@ describe("a call whose agent uses a vendor", () => {
     );
     caller.send({ type: "hang_up" });
     await caller.whenClosed();
+  });
+
+  it("tells what each turn used of whom, and what it cost where a price is known", async () => {
+    for (const stage of ["stt", "llm", "tts"] as const) twin.play(stage, "answers");
+    const stage = { provider: "openai", model: "twin-1", connection_id: await house.connect("openai", access) };
+    const caller = await house.dial(await house.agent({ stt: stage, llm: stage, tts: stage }));
+    speakTo(caller, 700);
+    const turn = await caller.message("turn_metrics");
+    caller.send({ type: "hang_up" });
+    const { usage } = await caller.message("call_ended");
+    const [stt, llm, tts] = turn.vendors ?? [];
+    assert.deepEqual(
+      turn.vendors?.map(({ stage, provider, model }) => [stage, provider, model]),
+      [
+        ["stt", "openai", "twin-1"],
+        ["llm", "openai", "twin-1"],
+        ["tts", "openai", "twin-1"],
+      ],
+    );
+    assert.ok(stt?.audio_ms && llm?.prompt && llm.completion && tts?.characters);
+    assert.equal(stt.cost, Math.round((stt.audio_ms / 60_000) * 0.6 * 1e9) / 1e9);
+    assert.equal(llm.cost, (llm.prompt + 2 * llm.completion) / 1e6);
+    // Speech has no row in the table.
+    assert.equal(tts.cost, null);
+    const known = Math.round((stt.cost + llm.cost) * 1e9) / 1e9;
+    assert.deepEqual(turn.cost, { currency: "EUR", amount: null, known, unknown: ["tts openai twin-1"] });
+    // A call of one turn and nothing else.
+    assert.deepEqual([usage.vendors, usage.cost], [turn.vendors, turn.cost]);
+    await caller.whenClosed();
+    const { call_id } = await caller.message("call_started");
+    await house.reports.closeOf(call_id);
+    const { data } = (await house.call("GET", `/v1/agents/voice/calls/${call_id}`)).body;
+    assert.deepEqual([data.turns[0].vendors, data.turns[0].cost], [turn.vendors, turn.cost]);
+    assert.deepEqual(data.usage.cost, turn.cost);
   });
 
   for (const model of ["nova-3", "flux-general-en"]) {

@@ -6,3 +6,6 @@ export const CartesiaOptions = options({
   sample_rate: Type.Integer({ minimum: 8000, maximum: 48_000, default: 24_000 }),
 });
 export type CartesiaOptions = Static<typeof CartesiaOptions>;
+
+/** What an agent means that names no model. */
+export const modelDefault = "sonic-3";

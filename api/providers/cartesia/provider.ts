@@ -1,6 +1,6 @@
 /** `cartesia`: speech over a socket, by Sonic. */
 import { defineProvider } from "../provider.ts";
-import { CartesiaOptions } from "./options.ts";
+import { CartesiaOptions, modelDefault } from "./options.ts";
 
 export const cartesia = defineProvider({
   name: "cartesia",
@@ -15,6 +15,7 @@ export const cartesia = defineProvider({
   tts: {
     does: "speech as it is made, a context a clause; `voice` is the id of a voice, `sonic-3` the default model",
     options: CartesiaOptions,
+    defaultModel: modelDefault,
     needsVoice: true,
     load: () => import("./tts.ts"),
   },

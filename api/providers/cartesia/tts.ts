@@ -2,9 +2,7 @@
 import type { TextToSpeech, VendorStageRequest } from "../provider.ts";
 import { kindOfStatus, ProviderError, vendorWords } from "../provider_error.ts";
 import { type Spoken, StreamingVoice } from "../streaming_voice.ts";
-import type { CartesiaOptions } from "./options.ts";
-
-const modelDefault = "sonic-3";
+import { type CartesiaOptions, modelDefault } from "./options.ts";
 
 interface Message {
   type?: unknown;

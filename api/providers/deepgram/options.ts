@@ -13,3 +13,6 @@ export const DeepgramOptions = options({
   eot_timeout_ms: Type.Optional(Type.Integer({ minimum: 500, maximum: 60_000 })),
 });
 export type DeepgramOptions = Static<typeof DeepgramOptions>;
+
+/** What an agent means that names no model. */
+export const modelDefault = "nova-3";

@@ -1,6 +1,6 @@
 /** `deepgram`: recognition over a socket, by Nova or by Flux. */
 import { defineProvider } from "../provider.ts";
-import { DeepgramOptions } from "./options.ts";
+import { DeepgramOptions, modelDefault } from "./options.ts";
 
 export const deepgram = defineProvider({
   name: "deepgram",
@@ -12,6 +12,7 @@ export const deepgram = defineProvider({
   stt: {
     does: "hears the call as it is spoken; a model `flux-…` says itself when a turn is over, `nova-3` is the default",
     options: DeepgramOptions,
+    defaultModel: modelDefault,
     load: () => import("./stt.ts"),
   },
 });

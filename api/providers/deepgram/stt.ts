@@ -2,9 +2,7 @@ import type { SpeechToText, VendorStageRequest } from "../provider.ts";
 import { StreamingRecognizer } from "../streaming_recognizer.ts";
 import { fluxWire } from "./flux.ts";
 import { novaWire } from "./nova.ts";
-import type { DeepgramOptions } from "./options.ts";
-
-const modelDefault = "nova-3";
+import { type DeepgramOptions, modelDefault } from "./options.ts";
 
 /** Models of Flux have a wire of their own. */
 export function open(request: VendorStageRequest<DeepgramOptions>): SpeechToText {

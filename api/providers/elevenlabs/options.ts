@@ -12,3 +12,6 @@ export const ElevenLabsOptions = options({
   speed: Type.Optional(Type.Number({ minimum: 0.7, maximum: 1.2 })),
 });
 export type ElevenLabsOptions = Static<typeof ElevenLabsOptions>;
+
+/** What an agent means that names no model. */
+export const modelDefault = "eleven_flash_v2_5";

@@ -2,9 +2,8 @@
 import type { TextToSpeech, VendorStageRequest } from "../provider.ts";
 import { ProviderError, vendorWords } from "../provider_error.ts";
 import { type Spoken, StreamingVoice } from "../streaming_voice.ts";
-import type { ElevenLabsOptions } from "./options.ts";
+import { type ElevenLabsOptions, modelDefault } from "./options.ts";
 
-const modelDefault = "eleven_flash_v2_5";
 const sampleRateHz = 24_000;
 /** The longest that the vendor keeps an idle socket. */
 const inactivityTimeoutS = 180;

@@ -26,3 +26,7 @@ export const OpenAiTtsOptions = options({
   first_byte_timeout_ms: first_byte_timeout_ms(10_000),
 });
 export type OpenAiTtsOptions = Static<typeof OpenAiTtsOptions>;
+
+/** What an agent means that names no model. */
+export const sttModelDefault = "gpt-4o-mini-transcribe";
+export const ttsModelDefault = "gpt-4o-mini-tts";

@@ -1,6 +1,6 @@
 /** `openai`: any endpoint that speaks OpenAI's API (OpenAI, vLLM, Ollama, LiteLLM …). */
 import { defineProvider } from "../provider.ts";
-import { OpenAiLlmOptions, OpenAiSttOptions, OpenAiTtsOptions } from "./options.ts";
+import { OpenAiLlmOptions, OpenAiSttOptions, OpenAiTtsOptions, sttModelDefault, ttsModelDefault } from "./options.ts";
 
 export const openai = defineProvider({
   name: "openai",
@@ -12,6 +12,7 @@ export const openai = defineProvider({
   stt: {
     does: "transcribes each utterance behind any endpoint that speaks OpenAI's API, when it is over",
     options: OpenAiSttOptions,
+    defaultModel: sttModelDefault,
     load: () => import("./stt.ts"),
   },
   llm: {
@@ -23,6 +24,7 @@ export const openai = defineProvider({
   tts: {
     does: "speech behind any endpoint that speaks OpenAI's API, a request a clause, 24 kHz",
     options: OpenAiTtsOptions,
+    defaultModel: ttsModelDefault,
     load: () => import("./tts.ts"),
   },
 });

@@ -7,13 +7,11 @@ import { ProviderError } from "../provider_error.ts";
 import { withTail } from "../utterance_tail.ts";
 import { wavOf } from "../wav.ts";
 import { openClient, readable, wasAborted } from "./client.ts";
-import type { OpenAiSttOptions } from "./options.ts";
-
-const modelDefault = "gpt-4o-mini-transcribe";
+import { type OpenAiSttOptions, sttModelDefault } from "./options.ts";
 
 export function open({ settings, options, access }: VendorStageRequest<OpenAiSttOptions>): SpeechToText {
   const client = openClient(access, options.first_byte_timeout_ms);
-  const model = settings.model ?? modelDefault;
+  const model = settings.model ?? sttModelDefault;
   const { language } = settings;
   const nothing: SttResult = { text: "", final: true, language };
   const fieldsFor = (utterance: Utterance): FormData => {

@@ -6,9 +6,8 @@ import type { TextToSpeech, VendorStageRequest } from "../provider.ts";
 import { ProviderError } from "../provider_error.ts";
 import { samplesOf, WavError } from "../wav.ts";
 import { openClient, readable, wasAborted } from "./client.ts";
-import type { OpenAiTtsOptions } from "./options.ts";
+import { type OpenAiTtsOptions, ttsModelDefault } from "./options.ts";
 
-const modelDefault = "gpt-4o-mini-tts";
 const voiceDefault = "alloy";
 /** Of `pcm`, which has no header. */
 const sampleRateHz = 24_000;
@@ -23,7 +22,7 @@ export function openSpeech(
   format: "pcm" | "wav",
 ): TextToSpeech {
   const client = openClient(access, options.first_byte_timeout_ms);
-  const model = settings.model ?? modelDefault;
+  const model = settings.model ?? ttsModelDefault;
   const params = {
     model,
     voice: settings.voice ?? voiceDefault,
