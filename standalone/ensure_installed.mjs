@@ -18,6 +18,7 @@ const nodeVersionMin = [20, 19];
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const modules = join(root, "node_modules");
 const stampFile = join(modules, ".frontdesk_installed.json");
+const patches = join(root, "api", "store", "patches");
 const lockFile = join(root, ".installing");
 const wantsDev = process.argv.includes("--dev");
 
@@ -73,6 +74,7 @@ function finishInstall() {
   for (const name of existsSync(binaries) ? readdirSync(binaries) : []) linkLibraries(join(binaries, name));
   const deno = join(modules, "deno");
   if (existsSync(deno) && !existsSync(join(deno, "deno"))) run([process.execPath], [join(deno, "install.cjs")], deno);
+  run(npmCommand(), ["run", "--silent", "postinstall"]);
 }
 
 function refuseUnlistedBinaries() {
@@ -138,10 +140,11 @@ function run([command, ...first], rest, cwd = root) {
   fail(`Cannot install packages: ${error?.message ?? `${[...first, ...rest].join(" ")} ended with code ${status}`}.`);
 }
 
+/** Of the lockfile, and of what is changed in packages after they were installed. */
 function lockfileDigest() {
-  return createHash("sha256")
-    .update(readFileSync(join(root, "package-lock.json")))
-    .digest("hex");
+  const digest = createHash("sha256").update(readFileSync(join(root, "package-lock.json")));
+  for (const patch of readdirSync(patches).sort()) digest.update(readFileSync(join(patches, patch)));
+  return digest.digest("hex");
 }
 
 function platform() {

@@ -1,7 +1,6 @@
 /** The Postgres client, and what our statements have in common. */
 import postgres from "postgres";
 import { ApiError } from "#contracts/errors.ts";
-import { postgresSockets } from "./postgres_socket.ts";
 import { createTransactionPlaces, type TransactionPlaces } from "./transaction_places.ts";
 
 export type Sql = postgres.Sql;
@@ -50,20 +49,18 @@ export function openSql({
     backoff: (failures: number) => reconnectDelayS(failures, Math.random()),
     connection: { application_name: applicationName, ...(!isPooled && limits) },
     onnotice: () => undefined,
-    // The client's types do not know this option.
-    ...({ socket: postgresSockets() } as object),
   });
   const places = createTransactionPlaces({ places: Math.max(1, connectionsMax - keptForStatements), waitMsMax });
   const begin = sql.begin.bind(sql);
   const guarded = (work: (transaction: postgres.TransactionSql) => Promise<unknown>) =>
     places.within(() =>
       begin(async (transaction) => {
-        if (!isPooled) return work(transaction).catch(leaveToClient);
+        if (!isPooled) return work(transaction);
         // Sent now and not waited for: what comes behind them on the connection has them.
         const limited = Object.entries(limits).map(([name, ms]) =>
           transaction`select set_config(${name}, ${String(ms)}, true)`.execute(),
         );
-        const [done] = await Promise.all([work(transaction), ...limited]).catch(leaveToClient);
+        const [done] = await Promise.all([work(transaction), ...limited]);
         return done;
       }),
     );
@@ -82,16 +79,6 @@ export function usesPooler(databaseUrl: string): boolean {
  */
 export function reconnectDelayS(failures: number, random: number): number {
   return Math.min(1, 0.05 * 2 ** failures) * (0.5 + random / 2);
-}
-
-/**
- * A transaction whose connection is gone fails by the client's own account of that. Told of it by us,
- * the client would roll back on the closed connection, outside of every promise, and take the process
- * down (porsager/postgres#1208).
- */
-function leaveToClient(error: unknown): Promise<never> {
-  if (isLostConnection(error)) return new Promise(() => undefined);
-  throw error;
 }
 
 /** A `json` parameter, kept as it was written (`jsonb` would reorder a customer's fields). */

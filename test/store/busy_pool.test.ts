@@ -71,7 +71,7 @@ describe("a pool of connections", () => {
       await holder`lock table organization`;
       await assert.rejects(sql`select 1 from organization`, isUnavailable);
     });
-    const [limits] = await sql`select current_setting('idle_in_transaction_session_timeout') as idle`;
+    const [limits] = await database.sql`select current_setting('idle_in_transaction_session_timeout') as idle`;
     assert.equal(limits?.idle, "10s");
     await sql.end({ timeout: 5 });
   });

@@ -36,7 +36,9 @@ export function lockedPackages(lock = readFileSync(join(root, "package-lock.json
 
 /** Ask for no more than that a notice is kept. */
 const free = new Set(
-  "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause BSD-4-Clause CC0-1.0 ISC MIT MIT-0 Python-2.0 Unlicense Zlib".split(" "),
+  "0BSD,Apache-2.0,BSD-2-Clause,BSD-3-Clause,BSD-4-Clause,BlueOak-1.0.0,CC0-1.0,ISC,MIT,MIT-0,Public Domain,Python-2.0,Unlicense,Zlib".split(
+    ",",
+  ),
 );
 /** Ask for more where they are passed on, which packages for development are not. */
 const freeToUse = new Set(["MPL-2.0"]);
