@@ -10,21 +10,22 @@
  *     npm test -- --no-skips --may-skip REASON    but for this reason
  */
 import { randomBytes } from "node:crypto";
-import { readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join, sep } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { startEmbeddedPostgres } from "./embedded_postgres.ts";
+import { planProcesses } from "./test_plan.ts";
 import { startTestRedis } from "./test_redis.ts";
 import { reportTests } from "./test_report.ts";
 
-/** Files at a time; each is a process of its own. */
-const concurrency = 2;
-/** A file that hangs fails after this, instead of the run hanging with it: far above what any takes on a busy machine. */
-const fileMsMax = 400_000;
+/** Test processes at a time: one more than cores, for one of them mostly waits. Postgres has connections for four. */
+const concurrency = Math.min(4, availableParallelism() + 1);
+/** A process that hangs fails after this, instead of the run hanging with it: twice what the slowest takes on a busy machine. */
+const processMsMax = 150_000;
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values: flags, positionals: filters } = parseArgs({
@@ -45,6 +46,7 @@ if (files.length === 0) {
 const dataDir = join(tmpdir(), `frontdesk-test-${randomBytes(6).toString("hex")}`);
 const database = await startEmbeddedPostgres({ dataDir, durable: false });
 const redis = await startTestRedis();
+const filesOf = writeEntries(planProcesses(files), dataDir);
 process.env.TEST_DATABASE_URL = database.url;
 if (redis) process.env.TEST_REDIS_URL = redis.url;
 
@@ -52,9 +54,10 @@ const interrupted = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => interrupted.abort());
 
 try {
-  // The files run as this process was started: with tsx.
+  // Processes start as this one was started: with tsx.
   const names = flags.name.length > 0 && { testNamePatterns: flags.name };
-  const events = run({ files, concurrency, signal: interrupted.signal, ...names, ...howLong() });
+  const entries = flags.watch ? files.map((file) => join(root, file)) : [...filesOf.keys()];
+  const events = run({ files: entries, concurrency, signal: interrupted.signal, ...names, ...howLong() });
   if (flags.watch) await untilInterrupted(events);
   else process.exitCode = (await passes(events)) ? 0 : 1;
 } finally {
@@ -65,7 +68,7 @@ try {
 
 /** Who watches goes on until Ctrl-C. */
 function howLong() {
-  return flags.watch ? { watch: true } : { timeout: fileMsMax };
+  return flags.watch ? { watch: true } : { timeout: processMsMax };
 }
 
 async function untilInterrupted(events: ReturnType<typeof run>): Promise<void> {
@@ -74,9 +77,10 @@ async function untilInterrupted(events: ReturnType<typeof run>): Promise<void> {
 }
 
 async function passes(events: ReturnType<typeof run>): Promise<boolean> {
-  const { passed, skipReasons } = await reportTests(events, process.stdout, root);
+  const { passed, skipReasons } = await reportTests(events, process.stdout, root, filesOf);
   const forbidden = flags["no-skips"] ? skipReasons.filter((reason) => !flags["may-skip"].includes(reason)) : [];
-  if (forbidden.length > 0) console.error(`Failed: nothing may be skipped here because of: ${forbidden.join("; ")}`);
+  if (forbidden.length > 0)
+    console.log(`\nWhat failed:\n  nothing may be skipped here because of: ${forbidden.join("; ")}`);
   return passed && forbidden.length === 0 && !interrupted.signal.aborted;
 }
 
@@ -85,6 +89,19 @@ function testFiles(filters: readonly string[]): string[] {
     .filter((path) => path.endsWith(".test.ts") && !/(^|[\\/])(node_modules|\.[^\\/]+)[\\/]/.test(path))
     .map((path) => path.split(sep).join("/"))
     .filter((path) => filters.length === 0 || filters.some((filter) => path.includes(filter)))
-    .sort()
-    .map((path) => join(root, path));
+    .sort();
+}
+
+/** The files that each process runs, by the file that it is started with: a list of imports where they are several. */
+function writeEntries(processes: readonly string[][], folder: string): Map<string, string[]> {
+  return new Map(
+    processes.map((files, index) => {
+      const paths = files.map((file) => join(root, file));
+      const [only = "", ...others] = paths;
+      if (others.length === 0) return [only, paths];
+      const entry = join(folder, `tests_${index}.mjs`);
+      writeFileSync(entry, paths.map((path) => `import ${JSON.stringify(pathToFileURL(path).href)};\n`).join(""));
+      return [entry, paths];
+    }),
+  );
 }
