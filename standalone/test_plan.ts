@@ -14,6 +14,8 @@ const ownProcess = [
   "test/roles/",
   "test/console/",
   "test/rooms/",
+  "test/runs/run_stalled_readers",
+  "test/voice/golden",
   "test/k8s/",
   "test/house/",
   "test/adversary/",
