@@ -783,6 +783,44 @@ describe("session: a model that is away", () => {
   });
 });
 
+describe("session: a model that is away where a caller can be handed on", () => {
+  const transfer = { enabled: true, phone_number: "+4930123456" };
+  async function handedOver(): Promise<SessionHarness> {
+    const h = await call(scripted({ llm: { fail_on: [1, 2, 3] }, config: { transfer } }));
+    for (const turn of [1, 2, 3]) {
+      await h.command({ type: "user_message", text: `Question ${turn}` });
+      if (turn < 3) await h.runUntil("agent_speech_done", turn);
+    }
+    await h.runUntil("transfer");
+    const { handOver } = wordsFor("en");
+    assert.equal(h.messages("transcript").at(-1)?.text, handOver);
+    assert.equal(h.messages("agent_speech_done").at(-1)?.interrupted, false);
+    assert.deepEqual(h.messages("transfer")[0]?.destination, { label: "default", phone_number: "+4930123456" });
+    return h;
+  }
+
+  it("hands on with the third failure in a row", async () => {
+    const h = await handedOver();
+    await h.command({ type: "user_message", text: "Still there?" });
+    assert.equal(h.messages("transcript").at(-1)?.role, "agent", "nothing else matters any more");
+    await h.command({ type: "transfer_result", ok: true });
+    assert.equal(h.end?.end.reason, "transferred");
+  });
+
+  for (const [name, refuse] of [
+    ["is refused", (h: SessionHarness) => h.command({ type: "transfer_result", ok: false })],
+    ["is not answered for 30 s", (h: SessionHarness) => h.run(30_100)],
+  ] as const) {
+    it(`takes leave where that ${name}`, async () => {
+      const h = await handedOver();
+      await refuse(h);
+      await h.run(10_000);
+      assert.equal(h.messages("transcript").at(-1)?.text, wordsFor("en").farewell);
+      assert.deepEqual([h.end?.end.reason, h.end?.end.error_code], ["error", "provider_failed"]);
+    });
+  }
+});
+
 describe("session: a model that is slow", () => {
   const atMs = (h: SessionHarness, is: (message: SessionMessage) => boolean) =>
     h.sent.find((sent) => sent.kind === "message" && is(sent.message))?.atMs;

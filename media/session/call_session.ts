@@ -82,13 +82,18 @@ function stagesFor(config: CallConfig, deps: StageDeps, factories: StageFactorie
 /** Where the recognizer ends turns itself, our own detection waits longer: it only guards. */
 const guardSilenceMs = (eosSilenceMs: number) => Math.max(3 * eosSilenceMs, 2500);
 
-function turnsFor({ advanced, tts }: CallConfig, stt: SpeechToText | undefined, startedMs: number): TurnState {
+function turnsFor(
+  { advanced, tts, destinations }: CallConfig,
+  stt: SpeechToText | undefined,
+  startedMs: number,
+): TurnState {
   const settings = {
     eosSilenceMs: stt?.endsTurns ? guardSilenceMs(advanced.eos_silence_ms) : advanced.eos_silence_ms,
     allowInterruptions: advanced.allow_interruptions,
     idleTimeoutMs: advanced.idle_timeout_s * 1000,
     maxDurationMs: advanced.max_call_duration_s * 1000,
     words: wordsFor(tts.language),
+    canHandOver: destinations.length > 0,
   };
   return initialTurnState(settings, startedMs);
 }
@@ -240,6 +245,10 @@ class Session implements MediaSession {
       answers: new Answers(config, answerDeps, this.#callerTurns, this.#log),
       notices: this.#notices,
       nowMs,
+      handOver: (onFailed) => {
+        const [first] = config.destinations;
+        if (first) this.#transfers.handOver(first, onFailed);
+      },
       end: (reason, errorCode) => this.end(reason, errorCode),
       onFault,
     });

@@ -20,6 +20,8 @@ export interface FloorParts {
   answers: Answers;
   notices: Notices;
   nowMs(): number;
+  /** Has the caller handed on; `onFailed` when that cannot be done. */
+  handOver(onFailed: () => void): void;
   end(reason: EndReason, errorCode?: CallFailure): void;
   onFault(cause: unknown): void;
 }
@@ -115,6 +117,9 @@ export class Floor {
         return;
       case "refuse":
         notices.warn(effect.code, effect.message);
+        return;
+      case "hand_over":
+        this.#parts.handOver(() => this.dispatch({ type: "hand_over_failed" }));
         return;
       case "end":
         this.#parts.end(effect.reason, effect.errorCode);

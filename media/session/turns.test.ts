@@ -18,7 +18,8 @@ const settings: TurnSettings = {
   allowInterruptions: true,
   idleTimeoutMs: 60_000,
   maxDurationMs: 1_800_000,
-  words: { apology: "sorry", farewell: "sorry, goodbye", stillThere: "still there?" },
+  words: { apology: "sorry", farewell: "sorry, goodbye", handOver: "one moment", stillThere: "still there?" },
+  canHandOver: false,
 };
 
 /** Plays events at times; answers the effects of each and the last state. */

@@ -28,8 +28,10 @@ export const utteranceMsMax = 60_000;
 /** Queued speech and typed turns; a newcomer beyond this is refused. */
 export const queueMax = 32;
 export const digitsMax = 64;
-/** Answers in a row that fail: the last of them ends the call. */
+/** Answers in a row that fail: with the last of them the call is handed on, or ends. */
 export const failuresMax = 3;
+/** Who cannot be handed on within this time is told farewell. */
+export const handOverMsMax = 30_000;
 
 export interface TurnSettings {
   /** Silence that ends a turn. */
@@ -39,7 +41,9 @@ export interface TurnSettings {
   idleTimeoutMs: number;
   maxDurationMs: number;
   /** What the agent says of itself. */
-  words: Pick<Words, "apology" | "farewell" | "stillThere">;
+  words: Pick<Words, "apology" | "farewell" | "handOver" | "stillThere">;
+  /** There is somebody whom a caller can be handed on to. */
+  canHandOver: boolean;
 }
 
 /** How a turn reached the agent, with its words where it was not spoken. */
@@ -87,6 +91,8 @@ export interface TurnState {
   readonly tasks: number;
   /** Set when the call ends as soon as the agent has finished. */
   readonly ending: EndReason | undefined;
+  /** Since when the client has been asked to hand the caller on. */
+  readonly handingOverSinceMs: number | undefined;
   /** Answers that failed since the last one that did not. */
   readonly failures: number;
   /** The agent has said its farewell: it hangs up unless the caller turns out to have gone on. */
@@ -120,6 +126,8 @@ export type TurnEvent =
   | { type: "tasks"; running: number }
   /** One of them has ended, and the caller is to hear of it. */
   | { type: "task_over" }
+  /** The client could not hand the caller on. */
+  | { type: "hand_over_failed" }
   | { type: "paused" }
   | { type: "resumed" }
   | { type: "tick" };
@@ -145,6 +153,8 @@ export type Effect =
   | { do: "clear_nothing"; reason: ClearReason }
   | { do: "begin"; job: Job }
   | { do: "refuse"; code: "say_refused" | "queue_full"; message: string }
+  /** The client hands the caller on: that ends the call, or `hand_over_failed` follows. */
+  | { do: "hand_over" }
   | { do: "end"; reason: EndReason; errorCode?: CallFailure };
 
 export interface Decision {
@@ -170,6 +180,7 @@ export function initialTurnState(settings: TurnSettings, nowMs: number): TurnSta
     waitsForTools: false,
     tasks: 0,
     ending: undefined,
+    handingOverSinceMs: undefined,
     failures: 0,
     leaving: false,
   };
@@ -320,6 +331,8 @@ function react(step: Step, event: TurnEvent): void {
       // One answer tells of all that have ended by then.
       if (!state.queue.some(({ job }) => job.is === "reply" && job.input.kind === "task"))
         takeTyped(step, { kind: "task" }, "later");
+      return;
+    case "hand_over_failed":
       return;
     case "paused":
       if (state.pausedSinceMs === undefined) step.set({ pausedSinceMs: nowMs });
@@ -485,14 +498,19 @@ function finishJob(step: Step, { leaves, failed }: Extract<TurnEvent, { type: "a
   step.set({ quietSinceMs: isPrompt ? step.nowMs - settings.idleTimeoutMs / 2 : step.nowMs, prompted: isPrompt });
 }
 
-/** The caller hears that an answer failed, unless there is something to answer; the last of a row ends the call. */
+/** The caller hears that an answer failed, unless there is something to answer; with the last of a row the agent gives up. */
 function failAnswer(step: Step): void {
-  const { words } = step.state.settings;
+  const { words, canHandOver } = step.state.settings;
   step.set({ failures: step.state.failures + 1, quietSinceMs: step.nowMs });
   if (step.state.failures >= failuresMax) {
     step.dropAgent("error");
-    step.set({ ending: "error", queue: [] });
-    step.begin({ is: "say", text: words.farewell, source: "apology", interruptible: false });
+    step.set({ ending: canHandOver ? "transferred" : "error", queue: [] });
+    step.begin({
+      is: "say",
+      text: canHandOver ? words.handOver : words.farewell,
+      source: "apology",
+      interruptible: false,
+    });
   } else if (floorIsFree(step.state)) {
     step.begin({ is: "say", text: words.apology, source: "apology", interruptible: true });
   }
@@ -585,6 +603,16 @@ function decideWhileEnding(state: TurnState, event: TurnEvent, nowMs: number): D
   if (event.type === "agent_speaking" && agent.is === "thinking") {
     return { state: { ...state, agent: { is: "speaking", job: agent.job } }, effects: [] };
   }
+  if (event.type === "agent_done" && agent.is !== "silent" && ending === "transferred") {
+    return {
+      state: { ...state, agent: { is: "silent" }, handingOverSinceMs: nowMs },
+      effects: [{ do: "hand_over" }],
+    };
+  }
+  if (state.handingOverSinceMs !== undefined) {
+    const isLate = event.type === "tick" && nowMs - state.handingOverSinceMs >= handOverMsMax;
+    if (isLate || event.type === "hand_over_failed") return takeLeave(state, nowMs);
+  }
   if (event.type === "agent_done" && agent.is !== "silent" && ending) {
     return { state: { ...state, agent: { is: "silent" } }, effects: [endOf(ending)] };
   }
@@ -593,4 +621,11 @@ function decideWhileEnding(state: TurnState, event: TurnEvent, nowMs: number): D
     return { state, effects: [{ do: "end", reason: "max_duration" }] };
   }
   return { state, effects: [] };
+}
+
+/** Nobody takes the call over. */
+function takeLeave(state: TurnState, nowMs: number): Decision {
+  const step = new Step({ ...state, ending: "error", handingOverSinceMs: undefined }, nowMs);
+  step.begin({ is: "say", text: state.settings.words.farewell, source: "apology", interruptible: false });
+  return { state: step.state, effects: step.effects };
 }

@@ -52,6 +52,14 @@ export class Transfers {
     };
   }
 
+  /** Without the model's asking. `onFailed`: the client could not do it. */
+  handOver({ label, phone_number }: CallConfig["destinations"][number], onFailed: () => void): void {
+    this.#asked = ({ isError }) => {
+      if (isError) onFailed();
+    };
+    this.#notices.send({ type: "transfer", destination: { label, phone_number } });
+  }
+
   take({ ok, error }: ClientMessageOf<"transfer_result">): void {
     const asked = this.#asked;
     this.#asked = undefined;

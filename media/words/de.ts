@@ -5,6 +5,8 @@ export const de: Words = {
   apology: "Entschuldigung, ich kann gerade nicht antworten. Können Sie das bitte wiederholen?",
   farewell:
     "Es tut mir leid, ich kann dieses Gespräch gerade nicht fortsetzen. Bitte versuchen Sie es später noch einmal. Auf Wiederhören.",
+  handOver:
+    "Es tut mir leid, ich kann dieses Gespräch nicht fortsetzen. Ich verbinde Sie mit jemandem, der Ihnen weiterhilft.",
   stillThere: "Sind Sie noch da?",
   backchannels: [
     ..."mhm mm hm hmm aha ah ach oh ja jaja jo jawohl ok okay gut genau richtig stimmt klar schön prima super eben".split(

@@ -4,6 +4,7 @@ export const en: Words = {
   filler: "One moment, please.",
   apology: "I'm sorry, I'm having trouble answering. Could you say that again?",
   farewell: "I'm sorry, I can't go on with this call right now. Please try again later. Goodbye.",
+  handOver: "I'm sorry, I can't go on with this call. I'm putting you through to somebody who can help.",
   stillThere: "Are you still there?",
   backchannels: [
     ..."mhm mm mm-hm mm-hmm mmhm mmm hm hmm uh-huh uhuh uh huh ah aha oh yeah yep yup yes ok okay right sure".split(

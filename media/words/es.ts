@@ -4,6 +4,7 @@ export const es: Words = {
   filler: "Un momento, por favor.",
   apology: "Perdone, no puedo responder en este momento. ¿Podría repetirlo, por favor?",
   farewell: "Lo siento, ahora no puedo continuar con esta llamada. Inténtelo de nuevo más tarde. Adiós.",
+  handOver: "Lo siento, no puedo continuar con esta llamada. Le paso con alguien que puede ayudarle.",
   stillThere: "¿Sigue ahí?",
   backchannels: [
     ..."mhm mm hm hmm ajá aja ah oh sí si ya ok okay vale bien bueno claro exacto perfecto genial cierto correcto".split(

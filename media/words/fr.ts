@@ -4,6 +4,8 @@ export const fr: Words = {
   filler: "Un instant, s'il vous plaît.",
   apology: "Excusez-moi, je n'arrive pas à répondre. Pouvez-vous répéter, s'il vous plaît ?",
   farewell: "Je suis désolé, je ne peux pas poursuivre cet appel. Veuillez réessayer plus tard. Au revoir.",
+  handOver:
+    "Je suis désolé, je ne peux pas poursuivre cet appel. Je vous mets en relation avec quelqu'un qui pourra vous aider.",
   stillThere: "Êtes-vous toujours là ?",
   backchannels: [
     ..."mhm mm hm hmm ah oh oui ouais ok okay d'accord bien bon voilà exactement parfait super certes entendu".split(

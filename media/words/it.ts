@@ -4,6 +4,7 @@ export const it: Words = {
   filler: "Un momento, per favore.",
   apology: "Mi scusi, non riesco a rispondere. Può ripetere, per favore?",
   farewell: "Mi dispiace, ora non posso continuare questa chiamata. Riprovi più tardi. Arrivederci.",
+  handOver: "Mi dispiace, non posso continuare questa chiamata. La metto in contatto con qualcuno che può aiutarla.",
   stillThere: "È ancora in linea?",
   backchannels: [
     ..."mhm mm hm hmm ah oh eh sì si già ok okay bene certo esatto giusto perfetto vero chiaro capito ottimo".split(

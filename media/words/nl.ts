@@ -4,6 +4,7 @@ export const nl: Words = {
   filler: "Een moment, alstublieft.",
   apology: "Sorry, ik kan nu geen antwoord geven. Kunt u dat herhalen, alstublieft?",
   farewell: "Het spijt me, ik kan dit gesprek nu niet voortzetten. Probeert u het later nog eens. Tot ziens.",
+  handOver: "Het spijt me, ik kan dit gesprek niet voortzetten. Ik verbind u door met iemand die u kan helpen.",
   stillThere: "Bent u er nog?",
   backchannels: [
     ..."mhm mm hm hmm aha ah oh ja jaja jawel ok oké okay goed precies juist klopt prima mooi inderdaad duidelijk".split(

@@ -4,6 +4,7 @@ export const pt: Words = {
   filler: "Um momento, por favor.",
   apology: "Desculpe, não estou a conseguir responder. Pode repetir, por favor?",
   farewell: "Lamento, não posso continuar esta chamada agora. Tente novamente mais tarde. Adeus.",
+  handOver: "Lamento, não posso continuar esta chamada. Vou passar a alguém que o pode ajudar.",
   stillThere: "Ainda está aí?",
   backchannels: [
     ..."mhm mm hm hmm ahã aham ah oh sim é pois ok okay bem bom claro exato certo perfeito ótimo tá".split(" "),

@@ -8,6 +8,8 @@ export interface Words {
   apology: string;
   /** … and when the call ends because it fails again and again. */
   farewell: string;
+  /** … or is handed on to a person. */
+  handOver: string;
   /** Asked after half of the idle time. */
   stillThere: string;
   /** Sounds and words of a listener, who does not want the floor. */
