@@ -5,6 +5,7 @@
 
 import { FormatRegistry, type Static, type TSchema, Type } from "@sinclair/typebox";
 import { named } from "#contracts/named_schema.ts";
+import { oneOf } from "#contracts/one_of.ts";
 import { invalidRequest } from "#http/validation.ts";
 import { CountryCode } from "./country_code.ts";
 
@@ -19,6 +20,7 @@ export const legalFields = {
   trading_name: text(200),
   legal_form: text(200),
   vat_id: Type.String({ pattern: "^[A-Z]{2}[0-9A-Za-z+*.]{2,13}$", description: "a VAT id with its country prefix" }),
+  vat_status: oneOf(["registered", "small_business"]),
   tax_number: text(50),
   registration_number: text(50),
   registration_scheme: Type.String({ pattern: "^[0-9]{4}$", description: "an ISO 6523 scheme of four digits" }),
@@ -49,6 +51,7 @@ export const legalWords: Readonly<Record<FieldName, string>> = {
   trading_name: "the name that guests know",
   legal_form: "such as GmbH or SRL",
   vat_id: "VAT identification number",
+  vat_status: "`small_business` where the law lets it off VAT by its size; counts for bookings from then on",
   tax_number: "number at the local tax office",
   registration_number: "number in the register of companies",
   registration_scheme: "the register, for e-invoices",

@@ -358,6 +358,22 @@ describe("invoices", () => {
     );
   });
 
+  it("of small sellers bear no VAT, and say by which law", async () => {
+    const booking = `/v1/bookings/${await sendable({ vat_status: "small_business" })}`;
+    const { calculation, result, issuer_id } = await expecting(200, "GET", booking);
+    assert.deepEqual([calculation.seller_vat_status, result.totals_by_kind.vat], ["small_business", "0.00"]);
+    const longer = await expecting(200, "POST", `${booking}/adjust`, { nights: 4 });
+    assert.equal(longer.result.totals_by_kind.vat, "0.00", "an adjustment as well");
+    const document = await expecting(200, "GET", `${booking}/document`);
+    const [group] = document.vat_breakdown;
+    assert.equal(group.vat_category, "E");
+    assert.match(group.exemption_reason, /§ 19 UStG/);
+    assert.deepEqual(document.validation.violations, []);
+    const charging = await book({ issuer_id, calculation: { ...stay, seller_vat_status: "registered" } });
+    const otherwise = await expecting(200, "GET", `/v1/bookings/${charging}`);
+    assert.notEqual(otherwise.result.totals_by_kind.vat, "0.00", "a booking may say otherwise");
+  });
+
   it("are of the organization's legal profile where the booking names no issuer", async () => {
     const token = await signUp();
     const booking = await book({}, token);

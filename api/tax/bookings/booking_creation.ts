@@ -15,7 +15,7 @@ import { CalculationRequest } from "../calculator/calculation_request.ts";
 import { refusing } from "../calculator/calculations.ts";
 import { parseExactJson } from "../calculator/numbers/exact_json.ts";
 import { IgnoredFields, ignoredFields } from "../calculator/unknown_fields.ts";
-import { requireUsableIssuer } from "../invoices/issuers.ts";
+import { requireUsableIssuer, vatStatusOf } from "../invoices/issuers.ts";
 import { changing, figuresOf, type NewChange, writeChange } from "./booking_change.ts";
 import type { BookingDeps } from "./booking_deps.ts";
 import { BookingReply, type BookingRow, bookingColumns, bookingReply } from "./booking_record.ts";
@@ -111,7 +111,11 @@ export async function book(
   principal: BillableCaller,
   body: NewBooking,
 ): Promise<Booked> {
-  const settings = await taxSettingsOf(deps.sql, principal.organizationId);
+  const { organizationId } = principal;
+  const [settings, sellerStatus] = await Promise.all([
+    taxSettingsOf(deps.sql, organizationId),
+    vatStatusOf(deps.sql, organizationId, body.issuer_id ?? null),
+  ]);
   const ignored_fields = ignoredFields(NewBooking, body, body.calculation.strict ?? settings.strict);
   const calculation = Value.Clean(CalculationRequest, body.calculation) as CalculationRequest;
   const { external_reference = null, issuer_id = null } = body;
@@ -119,7 +123,8 @@ export async function book(
   const fingerprint = fingerprintOf({ external_reference, issuer_id, calculation: meaning });
   const key = body.idempotency_key ? { text: body.idempotency_key, fingerprint } : undefined;
   try {
-    const asked = { calculation, external_reference, issuer_id, key, settings };
+    const sold = { ...(sellerStatus && { seller_vat_status: sellerStatus }), ...calculation };
+    const asked = { calculation: sold, external_reference, issuer_id, key, settings };
     return { ...(await bookAnew(deps, principal, asked)), ignored_fields };
   } catch (error) {
     // What was booked stands, also where it could not be booked any more.

@@ -40,6 +40,7 @@ export function meaningOf(request: CalculationRequest): unknown {
     declaredTariff,
     included,
     ages,
+    sellerVatStatus: _status,
     ...stay
   } = stayFrom(request, request.stay_date);
   const textOf = (part: (typeof included)["breakfast"]) => (part instanceof Rational ? part.toText(18) : part);
@@ -51,6 +52,8 @@ export function meaningOf(request: CalculationRequest): unknown {
     declaredTariff: declaredTariff?.toText(18),
     included: Object.fromEntries(Object.entries(included).map(([part, amount]) => [part, textOf(amount)])),
     ages,
+    // Left out it is the seller's.
+    sellerVatStatus: request.seller_vat_status,
     bookingDate: request.booking_date,
     paymentDate: request.payment_date,
     fx: [request.fx ?? []].flat().map((one) => ({ ...one, rate: amountText(one.rate) })),

@@ -59,7 +59,7 @@ const slotsKeptMax = 100;
 /** What is known of the slots is the same on all days of a span in which the law stays as it is. */
 function slotsKnown(law: PlaceRules, stay: Stay, untaxed: ReadonlySet<string>): readonly SlotReport[] {
   const days = [stay.checkin, stay.dates.at(-1) ?? stay.checkin, stay.checkout, stay.bookingDate, stay.paymentDate];
-  const key = `${stay.today} ${days.map((day) => periodOf(law, day)).join()} ${[...untaxed].join()}`;
+  const key = `${stay.today} ${stay.sellerVatStatus} ${days.map((day) => periodOf(law, day)).join()} ${[...untaxed].join()}`;
   const kept = slotsOf.get(law) ?? new Map<string, readonly SlotReport[]>();
   slotsOf.set(law, kept);
   const known = kept.get(key);

@@ -6,7 +6,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
-import { channels, customerTypes, propertyTypes, purposes } from "../rules/rule.ts";
+import { channels, customerTypes, propertyTypes, purposes, sellerVatStatuses } from "../rules/rule.ts";
 import { isCalendarDate } from "../rules/ruleset.ts";
 import { addDays } from "./law/calendar.ts";
 import { isCurrency } from "./numbers/currency.ts";
@@ -99,6 +99,7 @@ export const CalculationRequest = named(
     booking_date: Type.Optional(CalendarDate),
     payment_date: Type.Optional(CalendarDate),
     channel: Type.Optional(oneOf(channels)),
+    seller_vat_status: Type.Optional(oneOf(sellerVatStatuses)),
     included_amounts: Type.Optional(
       Type.Object(
         {
@@ -155,6 +156,8 @@ export const CalculationRequest = named(
     booking_date: "the day of the booking, for laws that ask",
     payment_date: "the day of the payment, for laws that ask",
     channel: "by whom the stay is sold",
+    seller_vat_status:
+      "`small_business`: the seller is let off VAT by its size; `registered` unless given, or as a booking's issuer is",
     declared_tariff: "the room rate on display, for laws that tax by it",
     as_known_at: "calculate by the laws that were known on that day",
   },
@@ -207,6 +210,7 @@ export interface Stay {
   stars: number | undefined;
   propertyRooms: number | undefined;
   channel: (typeof channels)[number];
+  sellerVatStatus: (typeof sellerVatStatuses)[number];
   bookingDate: string;
   paymentDate: string;
   currency: string;
@@ -277,6 +281,7 @@ export function stayFrom(request: CalculationRequest, today: string): Stay {
     stars: request.star_rating,
     propertyRooms: request.property_rooms,
     channel: request.channel ?? "direct",
+    sellerVatStatus: request.seller_vat_status ?? "registered",
     bookingDate,
     paymentDate: request.payment_date ?? bookingDate,
     currency,

@@ -138,6 +138,35 @@ describe("POST /v1/tax/calculate", () => {
     assert.equal(await locOf({ nightly_rates: [{ date: "2024-05-10", rate: "x" }] }), "body.nightly_rates.0.rate");
   });
 
+  it("lets small sellers off VAT where the law does, and is not sure elsewhere", async () => {
+    const sold = { nightly_rate: 200, nights: 2, stay_date: "2026-08-10", seller_vat_status: "small_business" };
+    const of = async (jurisdiction_code: string, currency: string) => {
+      const { json } = await calculate({ ...sold, jurisdiction_code, currency });
+      return json as CalculationAnswer;
+    };
+    for (const [code, currency] of [
+      ["DE-BE", "EUR"],
+      ["AT-9", "EUR"],
+      ["FR-75C", "EUR"],
+      ["NL-NH-AMS", "EUR"],
+      ["IT-RM-ROM", "EUR"],
+      ["GB-EDH", "GBP"],
+    ] as const) {
+      const { totals_by_kind, tax_breakdown, completeness } = await of(code, currency);
+      assert.equal(totals_by_kind.vat, "0.00", code);
+      const vat = tax_breakdown.components.find(({ kind }) => kind === "vat");
+      assert.equal(vat?.exemptions[0]?.code, "small_business");
+      assert.notEqual(completeness.slots[0]?.state, "unknown", code);
+    }
+    const cologne = await of("DE-NW-CGN", "EUR");
+    assert.equal(cologne.totals_by_kind.accommodation, "20.00", "5 % of a gross price that has no VAT in it");
+    const { totals_by_kind, completeness } = await of("CH-ZH-ZRH", "CHF");
+    assert.notEqual(totals_by_kind.vat, "0.00");
+    const slot = completeness.slots.find(({ kind }) => kind === "vat");
+    assert.deepEqual([slot?.state, completeness.status], ["unknown", "incomplete"]);
+    assert.match(slot?.note ?? "", /small sellers/);
+  });
+
   it("names the fields that nobody reads, at every depth, and refuses slips of the hand", async () => {
     const ignoredOf = async (change: object) => {
       const { json } = await calculate({ ...rome, ...change });

@@ -160,7 +160,7 @@ interface Found {
 function stateOf(
   place: PlaceRules,
   slot: PlaceSlot,
-  { dates, today }: Nights,
+  { dates, today, stay }: Nights,
   rules: readonly (RuleReport & { rule: KnownRule })[],
   untaxed: ReadonlySet<string>,
 ): Found {
@@ -191,6 +191,8 @@ function stateOf(
     return { state: isStale ? "assumed_continues" : state, note, source, reviewBy };
   }
   if (isMissing) return { state: "unknown", note };
+  if (stay?.sellerVatStatus === "small_business" && fills(slot.kind, "vat") && !lettingOff(charging))
+    return { state: "unknown", note: "Whether small sellers are let off here is not held; the tax is counted." };
   if (worst === "unknown" || worst === "lapsed" || worst === "announced") return { state: worst, note };
   if (charging.length > 0 && charging.every(({ rule }) => untaxed.has(rule.id)))
     return {
@@ -217,6 +219,14 @@ function stateOf(
     };
   }
   return { state: "unknown", note: limits };
+}
+
+/** Whether each of these taxes says of small sellers that they do not charge it. */
+function lettingOff(charging: readonly RuleReport[]): boolean {
+  return charging.every(({ version }) => {
+    const terms = version?.cases?.map((one) => one.terms) ?? (version ? [version.terms] : []);
+    return terms.every(({ exemptions }) => exemptions?.some(({ when }) => when.seller_vat_status));
+  });
 }
 
 function ruleReport(rule: KnownRule, nights: Nights): RuleReport {

@@ -223,6 +223,20 @@ export async function requireUsableIssuer(tx: AnySql, organizationId: string, is
   if (row.archived_at) throw invalidRequest("body", "issuer_id", "Expected an issuer that is not archived");
 }
 
+/** Whether the seller charges VAT: the issuer, or the organization itself; undefined where nobody has said. */
+export async function vatStatusOf(
+  sql: AnySql,
+  organizationId: string,
+  issuerId: string | null,
+): Promise<LegalProfile["vat_status"]> {
+  const [row] = issuerId
+    ? await sql<Pick<IssuerRow, "legal_profile">[]>`
+        select legal_profile from issuers where id = ${issuerId} and organization_id = ${organizationId}`
+    : await sql<Pick<IssuerRow, "legal_profile">[]>`
+        select legal_profile from organization where id = ${organizationId}`;
+  return row?.legal_profile.vat_status;
+}
+
 async function lockIssuer(tx: AnySql, organizationId: string, id: string): Promise<IssuerRow> {
   return found(
     await tx<IssuerRow[]>`

@@ -305,14 +305,16 @@ function nightsWithoutVat({ rooms, nights }: MappingFacts, carrying: readonly Gr
 }
 
 /** Why a part of the price bears no VAT, as far as the invoice details or the law say. */
-function statedTerms({ exemption }: MappingFacts, components: readonly TaxComponent[]): VatTerms | undefined {
+function statedTerms({ exemption, country }: MappingFacts, components: readonly TaxComponent[]): VatTerms | undefined {
   if (exemption) {
     const { category, reason_code = null, reason = null } = exemption;
     return { category, rate: category === "O" ? null : "0", reasonCode: reason_code, reason };
   }
   const exempted = components.find(({ kind, exemptions }) => kind === "vat" && exemptions.length > 0);
   if (exempted) {
-    return { category: "E", rate: "0", reasonCode: null, reason: exempted.exemptions[0]?.reason ?? null };
+    const [{ code, reason } = { code: "", reason: null }] = exempted.exemptions;
+    const reasonCode = code === "small_business" && country === "FR" ? "VATEX-FR-FRANCHISE" : null;
+    return { category: "E", rate: "0", reasonCode, reason };
   }
   return undefined;
 }

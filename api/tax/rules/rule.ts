@@ -31,6 +31,8 @@ export const propertyTypes = [
 export const purposes = ["leisure", "business", "medical", "education"] as const;
 export const customerTypes = ["consumer", "business", "government", "diplomat", "exempt_entity"] as const;
 export const channels = ["direct", "platform"] as const;
+/** Whether the seller charges VAT, or is small enough that the law lets it off. */
+export const sellerVatStatuses = ["registered", "small_business"] as const;
 export const units = ["room_night", "person_night", "unit_night", "room_stay", "person_stay", "stay"] as const;
 export const priceKeys = [
   "price_per_room_night",
@@ -83,6 +85,7 @@ export const Predicate = Type.Recursive(
         purpose: Type.Optional(Type.Array(oneOf(purposes), { minItems: 1 })),
         customer_type: Type.Optional(Type.Array(oneOf(customerTypes), { minItems: 1 })),
         channel: Type.Optional(Type.Array(oneOf(channels), { minItems: 1 })),
+        seller_vat_status: Type.Optional(Type.Array(oneOf(sellerVatStatuses), { minItems: 1 })),
         /** A name among the file's `seasons`; looked up for each night. */
         season: Type.Optional(Type.String()),
         weekday: Type.Optional(Type.Array(oneOf(weekdays), { minItems: 1 })),
@@ -269,7 +272,14 @@ const terms = {
   exemptions: Type.Optional(
     Type.Array(
       Type.Object(
-        { code: Type.String({ pattern: "^[a-z0-9_]+$" }), reason: Type.String({ minLength: 3 }), when: Predicate },
+        {
+          code: Type.String({ pattern: "^[a-z0-9_]+$" }),
+          reason: Type.String({ minLength: 3 }),
+          when: Predicate,
+          /** Of the file's sources, where it is another than the version's. */
+          source: Type.Optional(Type.String()),
+          note: Type.Optional(Type.String()),
+        },
         closed,
       ),
     ),

@@ -250,6 +250,8 @@ function knownRule(
     for (const [index, full] of (entries?.map((entry) => entry.terms) ?? [terms]).entries()) {
       const where = entries ? `case ${index + 1}: ` : "";
       for (const problem of problemsOfTerms(full)) complainOfVersion(where + problem);
+      for (const { source: key } of full.exemptions ?? [])
+        if (key !== undefined && !sources.has(key)) complainOfVersion(`${where}exemption: source ${key} is not listed`);
     }
     for (const predicate of predicatesIn(terms, entries)) {
       for (const season of seasonsNamedIn(predicate)) {

@@ -27,6 +27,7 @@ export function holds(
     (!p.purpose || p.purpose.includes(stay.purpose)) &&
     (!p.customer_type || p.customer_type.includes(stay.customerType)) &&
     (!p.channel || p.channel.includes(stay.channel)) &&
+    (!p.seller_vat_status || p.seller_vat_status.includes(stay.sellerVatStatus)) &&
     (!p.season || isInSeason(night.date, seasons[p.season] ?? [])) &&
     (!p.weekday || p.weekday.includes(weekdayOf(night.date))) &&
     (!p.night_number || isBetween(night.index + 1, p.night_number)) &&
