@@ -54,6 +54,7 @@ import { createSeatRequests } from "#voice/seat_requests.ts";
 import { voiceAgentRoutes } from "#voice/voice_agents.ts";
 import { nodeKindRoutes } from "#workflows/node_kinds.ts";
 import { workflowRoutes } from "#workflows/workflows.ts";
+import { appToolRoutes, openAppInputs } from "./app_tools.ts";
 import { houseToolRoutes } from "./house_tools.ts";
 import { healthRoutes } from "./process/health.ts";
 
@@ -119,6 +120,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const { appDomain, allowPrivateAddresses } = config;
   const liveKit = config.liveKit && (await openLiveKit(config.liveKit));
   const seats = createSeatRequests({ bus, answerMs: config.seatAnswerMs ?? roomLimits.seatAnswerMs });
+  const appInputs = openAppInputs(sql);
   const internal = internalGuard(config.internalSecret);
   const prices = config.prices ?? openPriceTable();
   const routes: Route[] = [
@@ -126,12 +128,12 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...projectRoutes(apiDeps),
     ...accessKeyRoutes(apiDeps),
     ...signInLinkRoutes(apiDeps),
-    ...voiceAgentRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
+    ...voiceAgentRoutes({ ...apiDeps, encryption, allowPrivateAddresses, appInputs }),
     ...callReservationRoutes({ ...apiDeps, logger, publicUrl: config.publicUrl }),
     ...callRoutes(apiDeps),
-    ...roomSessionRoutes({ ...apiDeps, liveKit, seats, encryption, allowPrivateAddresses }),
+    ...roomSessionRoutes({ ...apiDeps, liveKit, seats, encryption, allowPrivateAddresses, appInputs }),
     ...roomWebhookRoutes({ sql, bus, now, liveKit, logger }),
-    ...httpToolProbeRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
+    ...httpToolProbeRoutes({ ...apiDeps, encryption, allowPrivateAddresses, appInputs }),
     ...mcpProbeRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
     ...workflowRoutes(apiDeps),
     ...nodeKindRoutes(apiDeps),
@@ -139,7 +141,8 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...connectionProbeRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
     ...appRoutes({ ...apiDeps, appDomain }),
     ...sessionRoutes({ ...apiDeps, appDomain }),
-    ...internalCallRoutes({ sql, now, logger, encryption, internal, prices }),
+    ...internalCallRoutes({ sql, now, logger, encryption, internal, prices, appInputs }),
+    ...appToolRoutes({ sql, bus, now, internal }),
     ...internalRunRoutes({ sql, bus, now, internal }),
   ];
   const addressOf = believedAddress(config.internalSecret, config.trustedProxies ?? noProxies);

@@ -34,6 +34,7 @@ import { rulesetOnDisk } from "#tax/tax_service.ts";
 import { openSpanStore } from "#traces/open_span_store.ts";
 import { purgeCalls, sweepCalls } from "#voice/call_sweeper.ts";
 import { sweepRooms } from "#voice/room_sweeper.ts";
+import { cancelRunsOfEndedCalls } from "./app_tools.ts";
 import { healthRoutes } from "./process/health.ts";
 import { listen } from "./process/http_listener.ts";
 import { startPeriodic } from "./process/periodic.ts";
@@ -167,6 +168,8 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
       const { closed, expired } = await sweepCalls({ sql, bus, now });
       if (closed > 0) logger.warn({ closed }, "closed calls whose gateway is gone");
       if (expired > 0) logger.debug({ expired }, "expired reservations");
+      const canceled = await cancelRunsOfEndedCalls({ sql, bus, now });
+      if (canceled > 0) logger.info({ canceled }, "canceled runs whose call is over");
     },
   });
   const runSweeper = startPeriodic({

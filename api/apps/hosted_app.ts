@@ -127,6 +127,12 @@ export function hostedAppGuards({ sql, bus, now, appDomain, addressOf, runTokens
   };
 }
 
+/** An app of the project, for who needs no key to it: the project's own calls. @throws ApiError not_found */
+export async function findCalledApp(sql: Sql, projectId: string, appId: string, now: Date): Promise<CalledApp> {
+  const { app } = await findApp(sql, sql`app.id = ${appId} and app.project_id = ${projectId}`, "", now);
+  return { ...app, by: "key" };
+}
+
 /** As a bearer credential, in a header of its own, or, for an `EventSource`, which sends none, in a stream's query. */
 function runTokenOf(request: Request): string | undefined {
   const bearer = bearerTokenOf(request.headers.get("authorization"));

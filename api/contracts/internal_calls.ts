@@ -5,6 +5,9 @@
  *     POST /internal/calls/{call_id}/open       OpenCallRequest -> 200 OpenedCall | 404 | 409 consumed | 410 expired or agent archived
  *     POST /internal/calls/heartbeat            HeartbeatRequest -> 200 HeartbeatReply
  *     POST /internal/calls/{call_id}/close      CloseCallRequest -> 204 (idempotent: the first close wins)
+ *     POST /internal/calls/{call_id}/runs       an app that is a tool: starts it, once for each call of the tool
+ *     GET  /internal/calls/{call_id}/runs/{run_id}/events?after=N -> 200 RunEventPage, as soon as there is news
+ *     POST /internal/calls/{call_id}/runs/{run_id}/cancel         -> 204
  *
  * `open` is one conditional update in Postgres: whatever a bus forgets, a reservation opens once.
  */

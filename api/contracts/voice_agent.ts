@@ -176,6 +176,38 @@ const McpServer = named(
 
 export type McpServer = Static<typeof McpServer>;
 
+const AppTool = named(
+  "AppTool",
+  Type.Object(
+    {
+      app_id: uuid,
+      name,
+      description: Type.Optional(text(4000)),
+      long_running: Type.Optional(Type.Boolean({ default: true })),
+      timeout_s: Type.Optional(Type.Number({ minimum: 1, maximum: 600, default: 600 })),
+      progress: Type.Optional(oneOf(["none", "events", "spoken"])),
+      on_call_end: Type.Optional(oneOf(["finish", "cancel"])),
+      ...toolManners,
+    },
+    closed,
+  ),
+  {
+    app_id: "an app of the agent's project; the input of its workflow is what the model gives",
+    name: "what the model calls it",
+    description: "what it does, for the model",
+    long_running: "true: the conversation goes on while it runs",
+    timeout_s: "seconds until it is given up, and cancelled",
+    progress: "what is told of its nodes: `events` (default) in `tool_event`, `spoken` to the caller too, `none`",
+    on_call_end: "whether the run goes on when the call ends (`finish`, default), or is cancelled with it",
+  },
+);
+export type AppTool = Static<typeof AppTool>;
+
+/** As a call has it: with the schema of its workflow's input. */
+export interface CallAppTool extends AppTool {
+  parameters?: Record<string, unknown>;
+}
+
 /** Tools of ours that an agent has when it names them. */
 export const builtinToolNames = ["send_dtmf", "find_stay", "quote_stay", "book_stay"] as const;
 export type BuiltinToolName = (typeof builtinToolNames)[number];
@@ -289,6 +321,7 @@ export const voiceAgentConfig = (providers: Readonly<Record<ModelStage, readonly
         tools: Type.Optional(Type.Array(HttpTool, { maxItems: 64 })),
         client_tools: Type.Optional(Type.Array(ClientTool, { maxItems: 64 })),
         mcp_servers: Type.Optional(Type.Array(McpServer, { maxItems: 16 })),
+        app_tools: Type.Optional(Type.Array(AppTool, { maxItems: 16 })),
         builtin_tools: Type.Optional(Type.Array(oneOf(builtinToolNames), { maxItems: 16, uniqueItems: true })),
         stays: Type.Optional(Stays),
         transfer: Type.Optional(Transfer),
@@ -310,6 +343,7 @@ export const voiceAgentConfig = (providers: Readonly<Record<ModelStage, readonly
       tools: "HTTP endpoints that the model may call",
       client_tools: "what the model may ask of the caller's program",
       mcp_servers: "servers whose tools the model may call",
+      app_tools: "apps that the model may run",
       builtin_tools: "tools of ours that the model may call: keys, and stays that our booking service quotes and books",
       stays: "the house that the tools of stays are about",
       transfer: "to whom calls may be handed on",
@@ -349,6 +383,7 @@ export interface CallConfig {
   tools: readonly HttpTool[];
   client_tools: readonly ClientTool[];
   mcp_servers: readonly McpServer[];
+  app_tools: readonly CallAppTool[];
   builtin_tools: readonly BuiltinToolName[];
   /** Where the agent may send a caller; none where transfers are off. */
   destinations: readonly { label: string; phone_number: string }[];
@@ -409,6 +444,7 @@ export function completeConfig(config: VoiceAgentConfig, defaults: Readonly<Reco
     tools: config.tools ?? [],
     client_tools: config.client_tools ?? [],
     mcp_servers: config.mcp_servers ?? [],
+    app_tools: config.app_tools ?? [],
     builtin_tools: config.builtin_tools ?? [],
     destinations: destinationsIn(config),
     advanced: {

@@ -109,7 +109,7 @@ export const Usage = Type.Object({
 export type Usage = Static<typeof Usage>;
 
 /** What may be behind a tool. */
-export const toolSources = ["http", "mcp", "client", "builtin"] as const;
+export const toolSources = ["http", "mcp", "client", "builtin", "app"] as const;
 
 const TurnMetrics = {
   turn_id: Type.String({ description: "the turn's id in its call" }),
@@ -192,6 +192,8 @@ const serverMessages = {
     error: optional(Type.String()),
     /** Of a tool that goes on by itself. */
     task_id: optional(id()),
+    /** Of `app`, once it runs. */
+    run_id: optional(id()),
     /** Of `progress`. */
     text: optional(Type.String()),
     percent: optional(Type.Number({ minimum: 0, maximum: 100 })),

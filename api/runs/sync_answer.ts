@@ -6,7 +6,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Bus } from "#bus/bus.ts";
 import { errorCatalogue } from "#contracts/errors.ts";
-import { RunAnswerRequest, runTopic, type WaitGrant, waitGrantType } from "#contracts/internal_runs.ts";
+import { RunAnswerRequest, type WaitGrant, waitGrantType } from "#contracts/internal_runs.ts";
 import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { isTerminal } from "#contracts/run_event.ts";
@@ -16,6 +16,7 @@ import type { Sql } from "#store/sql.ts";
 import { tokenHeaders } from "./public_start.ts";
 import { abandonRun } from "./run_abandonment.ts";
 import { type Run, readRun } from "./run_reader.ts";
+import { lookUntil } from "./run_wait.ts";
 import { type GatewayKnowledge, isFromGateway } from "./through_gateway.ts";
 
 const DueAnswer = named(
@@ -129,44 +130,8 @@ function failed(message: string, headers: Record<string, string>): Response {
   return Response.json({ error }, { status, headers });
 }
 
-/**
- * The run as soon as it is due, at the latest after `waitMs`. It listens before it looks, so that nothing
- * falls between; while the bus is away it looks again now and then.
- */
-async function waitForRun({ sql, bus }: AnswerDeps, wait: Wait, signal: AbortSignal): Promise<Run> {
-  const { appId, runId, form, waitMs } = wait;
-  if (waitMs === 0) return readRun(sql, appId, runId);
-  let heard: () => void = () => undefined;
-  const untilMs = performance.now() + waitMs;
-  const left = aborted(signal);
-  const subscribed = bus.subscribe(runTopic(runId), () => heard()).catch(() => undefined);
-  await Promise.race([subscribed, timeout(lookAgainMs)]);
-  try {
-    for (;;) {
-      const news = new Promise<void>((resolve) => {
-        heard = resolve;
-      });
-      const run = await readRun(sql, appId, runId);
-      const leftMs = untilMs - performance.now();
-      if (isDue(run, form) || leftMs <= 0 || signal.aborted) return run;
-      await Promise.race([news, timeout(Math.min(leftMs, lookAgainMs)), left]);
-    }
-  } finally {
-    void subscribed.then((unsubscribe) => unsubscribe?.()).catch(() => undefined);
-  }
-}
-
-/** Messages over the bus may get lost. */
-const lookAgainMs = 1000;
-
-function timeout(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms).unref();
-  });
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+/** The run as soon as it is due, at the latest after `waitMs`. */
+function waitForRun({ sql, bus }: AnswerDeps, { appId, runId, form, waitMs }: Wait, signal: AbortSignal): Promise<Run> {
+  const look = () => readRun(sql, appId, runId);
+  return lookUntil(bus, { runId, waitMs, signal, look, isEnough: (run) => isDue(run, form) });
 }

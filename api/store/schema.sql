@@ -277,6 +277,19 @@ create table call_item (
   constraint call_item_role_check CHECK ((role = ANY (ARRAY['user'::text, 'agent'::text])))
 );
 
+-- api
+create table call_run (
+  call_id uuid not null,
+  tool_call_id text not null,
+  run_id uuid not null,
+  ends_with_call boolean not null,
+  constraint call_run_pkey PRIMARY KEY (call_id, tool_call_id),
+  constraint call_run_call_id_fkey FOREIGN KEY (call_id) REFERENCES call(id) ON DELETE CASCADE,
+  constraint call_run_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
+);
+CREATE INDEX call_run_ending ON call_run USING btree (call_id) WHERE ends_with_call;
+CREATE INDEX call_run_run ON call_run USING btree (run_id);
+
 -- api/voice
 create table call_tool (
   call_id uuid not null,
@@ -291,6 +304,7 @@ create table call_tool (
   error text,
   started_ms double precision not null,
   duration_ms double precision,
+  run_id uuid,
   constraint call_tool_pkey PRIMARY KEY (call_id, tool_call_id),
   constraint call_tool_call_id_fkey FOREIGN KEY (call_id) REFERENCES call(id) ON DELETE CASCADE
 );

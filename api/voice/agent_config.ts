@@ -70,7 +70,7 @@ const hostInBraces = /^https?:\/\/[^/?#]*[{}]/;
 /** A tool is told from the others by its name, a header by its key. */
 function* toolProblems(config: VoiceAgentConfig): Generator<[path: string, message: string]> {
   const names = new Set(takenNames);
-  for (const field of ["tools", "client_tools"] as const) {
+  for (const field of ["tools", "client_tools", "app_tools"] as const) {
     for (const [at, { name }] of (config[field] ?? []).entries()) {
       if (names.has(name)) yield [`${field}.${at}.name`, `Expected a name that no other tool has, got ${name}`];
       names.add(name);
@@ -131,6 +131,7 @@ function agentOnlyProblems(overrides: VoiceAgentConfig, under: string): ErrorDet
       else open.push({ value, path });
     }
   }
+  if (overrides.app_tools) refuse(`${under}.app_tools`);
   if (overrides.mcp_servers) refuse(`${under}.mcp_servers`);
   if (overrides.advanced?.background_sound?.startsWith("https:")) refuse(`${under}.advanced.background_sound`);
   for (const [index, { phone_number: number }] of (overrides.transfer?.destinations ?? []).entries()) {

@@ -5,22 +5,30 @@
 import { type OpenedConnection, openConnections } from "#connections/connections.ts";
 import { ApiError, type ErrorDetails } from "#contracts/errors.ts";
 import type { Credentials } from "#contracts/internal_calls.ts";
-import { type CallConfig, type ModelStage, modelStages, type VoiceAgentConfig } from "#contracts/voice_agent.ts";
+import {
+  type CallAppTool,
+  type CallConfig,
+  type ModelStage,
+  modelStages,
+  type VoiceAgentConfig,
+} from "#contracts/voice_agent.ts";
 import { AddressRefusedError, parsePublicUrl } from "#outbound/address_guard.ts";
 import { providerOf } from "#providers/catalogue.ts";
 import type { Encryption } from "#store/encryption.ts";
 import type { AnySql } from "#store/sql.ts";
 import { configProblems } from "./agent_config.ts";
+import type { AppInputs } from "./app_inputs.ts";
 
 export interface AgentCheckDeps {
   sql: AnySql;
   /** Development only: users' addresses may be private. */
   allowPrivateAddresses: boolean;
+  appInputs: AppInputs;
 }
 
 /** @throws ApiError bad_request by field path below `config`, for what the project's agent must not be saved with */
 export async function requireConfig(
-  { sql, allowPrivateAddresses }: AgentCheckDeps,
+  { sql, allowPrivateAddresses, appInputs }: AgentCheckDeps,
   projectId: string,
   value: unknown,
 ): Promise<VoiceAgentConfig> {
@@ -31,6 +39,7 @@ export async function requireConfig(
   const details: ErrorDetails = {
     ...addressProblems(config, under, allowPrivateAddresses),
     ...(await connectionProblems(sql, projectId, config, under)),
+    ...(await appProblems(appInputs, projectId, config, under)),
   };
   if (Object.keys(details).length > 0) throw new ApiError("bad_request", { details });
   return config;
@@ -117,6 +126,34 @@ async function connectionProblems(
       `Expected a connection of the agent's project${kind === undefined ? "" : ` with provider ${kind}`}`,
     ]),
   );
+}
+
+async function appProblems(
+  appInputs: AppInputs,
+  projectId: string,
+  { app_tools = [] }: VoiceAgentConfig,
+  under: string,
+): Promise<ErrorDetails> {
+  const ids = app_tools.map(({ app_id }) => app_id);
+  const found = await appInputs(projectId, ids);
+  const wrong = ids.flatMap((id, at) => (found.has(id) ? [] : [at]));
+  return Object.fromEntries(
+    wrong.map((at) => [`${under}.app_tools.${at}.app_id`, "Expected an app of the agent's project"]),
+  );
+}
+
+/** The tools that are apps, each with what it takes; one that the project no longer has is left out, and told of. */
+export async function withAppInputs(appInputs: AppInputs, projectId: string, config: CallConfig): Promise<CallConfig> {
+  const inputs = await appInputs(
+    projectId,
+    config.app_tools.map(({ app_id }) => app_id),
+  );
+  const gone = config.app_tools.flatMap(({ app_id }, at) => (inputs.has(app_id) ? [] : [`app_tools.${at}`]));
+  const app_tools = config.app_tools.flatMap((tool): CallAppTool[] => {
+    const parameters = inputs.get(tool.app_id);
+    return parameters ? [{ ...tool, parameters }] : [];
+  });
+  return { ...config, app_tools, not_available: [...config.not_available, ...gone] };
 }
 
 /** The connections that a call's stages and tools name, opened. One that the project no longer has is not among them. */

@@ -58,13 +58,13 @@ export async function writeProgress(sql: AnySql, reports: readonly CallProgress[
   if (tools.length > 0) {
     await sql`
       insert into call_tool
-        (call_id, tool_call_id, name, source, state, task_id, arguments, result, error, started_ms, duration_ms)
-      select call_id, tool_call_id, name, source, state, task_id, arguments, result, error, started_ms, duration_ms
+        (call_id, tool_call_id, name, source, state, task_id, run_id, arguments, result, error, started_ms, duration_ms)
+      select call_id, tool_call_id, name, source, state, task_id, run_id, arguments, result, error, started_ms, duration_ms
       from json_to_recordset(${json(sql, tools)}) as reported(
-        call_id uuid, tool_call_id text, name text, source text, state text, task_id text, arguments json,
+        call_id uuid, tool_call_id text, name text, source text, state text, task_id text, run_id uuid, arguments json,
         result text, error text, started_ms double precision, duration_ms double precision)
       on conflict (call_id, tool_call_id) do update
-      set state = excluded.state, task_id = excluded.task_id, result = excluded.result, error = excluded.error,
+      set state = excluded.state, task_id = excluded.task_id, run_id = excluded.run_id, result = excluded.result, error = excluded.error,
           duration_ms = excluded.duration_ms`;
   }
   if (usages.length > 0) {

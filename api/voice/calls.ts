@@ -137,7 +137,7 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
           sql<{ metrics: TurnMetrics }[]>`
             select metrics from call_turn where call_id = ${call.id} order by position`,
           sql<CallTool[]>`
-            select tool_call_id, name, source, state, task_id, arguments, result, error, started_ms, duration_ms
+            select tool_call_id, name, source, state, task_id, run_id, arguments, result, error, started_ms, duration_ms
             from call_tool where call_id = ${call.id} order by position`,
           sql<CallEvent[]>`
             select event_id, at_ms, type, data from call_event where call_id = ${call.id} order by position`,
@@ -145,7 +145,11 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
         const record = {
           transcript: transcript.map(itemOf),
           turns: turns.map((turn) => turn.metrics),
-          tools: tools.map(({ task_id, ...tool }) => ({ ...tool, ...(task_id && { task_id }) })),
+          tools: tools.map(({ task_id, run_id, ...tool }) => ({
+            ...tool,
+            ...(task_id && { task_id }),
+            ...(run_id && { run_id }),
+          })),
           events: [...events],
         };
         return { data: { ...call, ...record } };

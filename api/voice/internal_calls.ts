@@ -27,7 +27,8 @@ import { pricesFor } from "#providers/price_table.ts";
 import type { Encryption } from "#store/encryption.ts";
 import { type AnySql, json, type Sql } from "#store/sql.ts";
 import { callConfigFor, type Variables } from "./agent_config.ts";
-import { openCredentials } from "./agent_connections.ts";
+import { openCredentials, withAppInputs } from "./agent_connections.ts";
+import type { AppInputs } from "./app_inputs.ts";
 import { writeProgress } from "./call_progress.ts";
 import { openHeaders } from "./header_secrets.ts";
 
@@ -54,9 +55,18 @@ export interface InternalCallsDeps {
   encryption: Encryption;
   internal: Guard<undefined>;
   prices: PriceTable;
+  appInputs: AppInputs;
 }
 
-export function internalCallRoutes({ sql, now, logger, encryption, internal, prices }: InternalCallsDeps): Route[] {
+export function internalCallRoutes({
+  sql,
+  now,
+  logger,
+  encryption,
+  internal,
+  prices,
+  appInputs,
+}: InternalCallsDeps): Route[] {
   const checkedProgress = (reports: readonly Static<typeof UncheckedProgress>[]): CallProgress[] =>
     reports.filter((report): report is CallProgress => {
       const problems = progressValidator.problemsOf(report);
@@ -99,7 +109,7 @@ export function internalCallRoutes({ sql, now, logger, encryption, internal, pri
           call_id: params.call_id,
           ...(call.agent_id !== null && { agent_id: call.agent_id }),
           organization_id: call.organization_id,
-          config,
+          config: await withAppInputs(appInputs, call.project_id, config),
           credentials: await openCredentials({ sql, encryption }, call.project_id, config),
           prices: pricesFor(prices, config),
           input_format: call.input_format,

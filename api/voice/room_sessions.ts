@@ -17,6 +17,7 @@ import type { Encryption } from "#store/encryption.ts";
 import type { AnySql } from "#store/sql.ts";
 import { agentConfigSchema } from "./agent_config.ts";
 import { requireConfig } from "./agent_connections.ts";
+import type { AppInputs } from "./app_inputs.ts";
 import { additionProblems, type CallAdditions, callAdditions, findCallableAgent, insertCall } from "./call_rows.ts";
 import { sealHeaders } from "./header_secrets.ts";
 import { type SeatRequests, seatsMsMax } from "./seat_requests.ts";
@@ -72,6 +73,7 @@ export interface RoomSessionDeps extends ApiDeps {
   /** Undefined where LiveKit is not configured. */
   liveKit: LiveKit | undefined;
   allowPrivateAddresses: boolean;
+  appInputs: AppInputs;
   encryption: Encryption;
   seats: SeatRequests;
 }

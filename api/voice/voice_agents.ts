@@ -19,6 +19,7 @@ import type { Encryption } from "#store/encryption.ts";
 import { type AnySql, json } from "#store/sql.ts";
 import { agentConfigSchema, configWarnings } from "./agent_config.ts";
 import { requireConfig } from "./agent_connections.ts";
+import type { AppInputs } from "./app_inputs.ts";
 import { sealHeaders } from "./header_secrets.ts";
 
 const VoiceAgent = named(
@@ -126,11 +127,11 @@ const sortColumns = ["name", "status", "created_at", "updated_at"] as const;
 export interface VoiceAgentDeps extends ApiDeps {
   allowPrivateAddresses: boolean;
   encryption: Encryption;
+  appInputs: AppInputs;
 }
 
 export function voiceAgentRoutes(deps: VoiceAgentDeps): Route[] {
-  const { sql, now, personalAccessToken, allowPrivateAddresses, encryption } = deps;
-  const checks = { sql, allowPrivateAddresses };
+  const { sql, now, personalAccessToken, encryption } = deps;
   const path = "/v1/agents/voice/agents";
   const pathOfOne = "/v1/agents/voice/agents/{agent_id}";
   return [
@@ -145,7 +146,7 @@ export function voiceAgentRoutes(deps: VoiceAgentDeps): Route[] {
       examples: { one_that_repeats: { body: exampleAgent } },
       handle: async ({ principal, body }) => {
         await requireProjectFor(sql, principal, body.project_id);
-        await requireConfig(checks, body.project_id, body.config);
+        await requireConfig(deps, body.project_id, body.config);
         const id = crypto.randomUUID();
         const agent = body as NewAgent;
         const sealed = sealHeaders(encryption, id, agent.config);
@@ -192,7 +193,7 @@ export function voiceAgentRoutes(deps: VoiceAgentDeps): Route[] {
       examples: { another_name: { body: { name: "Night desk" } } },
       handle: async ({ principal, params, body }) => {
         const { project_id } = await findVoiceAgent(sql, principal, params.agent_id);
-        if (body.config !== undefined) await requireConfig(checks, project_id, body.config);
+        if (body.config !== undefined) await requireConfig(deps, project_id, body.config);
         const agent = await updateVoiceAgent(deps, principal, params.agent_id, body as Partial<NewAgent>);
         if (!agent) throw new ApiError("conflict", { details: { status: "Expected an agent that is not archived" } });
         return saved(agent);

@@ -19,6 +19,7 @@ export interface Silence {
 export class Fillers {
   readonly #usual: string;
   readonly #ofTools: ReadonlyMap<string, string>;
+  #news: string | undefined;
 
   /** @param ofTools what tools have of their own, by name */
   constructor(language: string, ofTools: ReadonlyMap<string, string> = new Map()) {
@@ -26,10 +27,17 @@ export class Fillers {
     this.#ofTools = ofTools;
   }
 
+  /** What is said in place of the next filler for tools: how far one has come. */
+  say(news: string): void {
+    this.#news = news;
+  }
+
   /** For the time that these tools take; without any, for the model's own. */
   sayFor(calls: readonly { name: string }[]): string {
+    const news = calls.length > 0 ? this.#news : undefined;
+    if (news !== undefined) this.#news = undefined;
     const own = calls.map(({ name }) => this.#ofTools.get(name)).find((text) => text !== undefined);
-    return `${own ?? this.#usual} `;
+    return `${news ?? own ?? this.#usual} `;
   }
 
   /** Calls `fill` each time that it has been quiet for long. @returns what ends it */

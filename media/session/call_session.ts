@@ -215,13 +215,9 @@ class Session implements MediaSession {
     );
     const { llm, tts } = this.#stages;
     const dispatch = (event: TurnEvent) => this.#floor.dispatch(event);
-    const reports = new ToolReports({
-      notices: this.#notices,
-      log: this.#log,
-      callMs,
-      dispatch,
-      onFault: this.#onFault,
-    });
+    const fillers = new Fillers(config.tts.language, fillersOf(config));
+    const told = { notices: this.#notices, log: this.#log, fillers, dispatch };
+    const reports = new ToolReports({ ...told, nowMs, callMs, onFault: this.#onFault });
     this.#tools = new CallTools(deps.scheduler, reports);
     this.#clientTools = new ClientTools(this.#notices);
     this.#transfers = new Transfers(this.#notices, () => this.end("transferred"));
@@ -236,7 +232,6 @@ class Session implements MediaSession {
     };
     this.#tools.add([...configuredTools(config, toolsHost), ...(deps.tools ?? [])]);
     this.#findMcpTools(spec, deps.remoteTools ?? noRemoteTools);
-    const fillers = new Fillers(config.tts.language, fillersOf(config));
     const answerDeps = { llm, tts, tools: this.#tools, fillers, limits, scheduler: deps.scheduler };
     this.#floor = new Floor(turnsFor(config, this.#stages.stt, this.#startedMs), {
       caller: this.#caller,

@@ -124,6 +124,8 @@ export type TurnEvent =
   | { type: "tool_wait"; waiting: boolean }
   /** So many tools go on by themselves. */
   | { type: "tasks"; running: number }
+  /** How far one of them has come. */
+  | { type: "task_progress"; text: string }
   /** One of them has ended, and the caller is to hear of it. */
   | { type: "task_over" }
   /** The client could not hand the caller on. */
@@ -326,6 +328,10 @@ function react(step: Step, event: TurnEvent): void {
       return;
     case "tasks":
       step.set({ tasks: event.running, quietSinceMs: nowMs });
+      return;
+    case "task_progress":
+      // What comes while somebody speaks is old when that is over.
+      if (floorIsFree(state)) step.begin({ is: "say", text: event.text, source: "filler", interruptible: true });
       return;
     case "task_over":
       // One answer tells of all that have ended by then.

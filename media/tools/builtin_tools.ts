@@ -46,7 +46,9 @@ export interface TaskDesk {
 
 export function builtinTools(config: CallConfig, host: BuiltinHost): Tool[] {
   const { builtin_tools, destinations } = config;
-  const hasTasks = [...config.tools, ...config.client_tools, ...config.mcp_servers].some((tool) => tool.long_running);
+  const configured = [...config.tools, ...config.client_tools, ...config.mcp_servers];
+  const hasTasks =
+    configured.some((tool) => tool.long_running) || config.app_tools.some((tool) => tool.long_running !== false);
   return [
     ...(config.end_call_enabled ? [endCall] : []),
     ...(destinations.length > 0 ? [host.transfers.tool(destinations)] : []),

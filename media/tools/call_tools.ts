@@ -12,6 +12,7 @@ import {
   type Tool,
   type ToolCall,
   ToolError,
+  type ToolPolicy,
   type ToolProgress,
   type ToolResult,
   type ToolSource,
@@ -31,7 +32,11 @@ export interface AskedTool {
   call: ToolCall;
   source: ToolSource;
   startedMs: number;
+  /** Undefined where there is no such tool. */
+  policy?: ToolPolicy;
   taskId?: string;
+  /** Of an app, once it runs. */
+  runId?: string;
 }
 
 /** Hears of every call of a tool, in order; `ended` once for each `started`. */
@@ -126,16 +131,16 @@ export class CallTools implements ToolDesk {
   async run(asks: ToolCall, signal: AbortSignal): Promise<ToolResult> {
     const call = { ...asks, id: this.#freshId(asks.id) };
     const tool = this.#tools.get(call.name);
+    const asked = this.#asked(call, tool);
     if (!tool)
-      return this.#refuse(call, { text: `Tool ${call.name} is not available`, isError: true, isMissing: true });
-    const asked: AskedTool = { call, source: tool.source, startedMs: this.#scheduler.nowMs() };
+      return this.#refuse(asked, { text: `Tool ${call.name} is not available`, isError: true, isMissing: true });
     const problem = call.problem ?? tool.problemOf?.(call.arguments);
-    if (problem) return this.#refuse(call, { text: `invalid_arguments: ${problem}`, isError: true }, tool.source);
+    if (problem) return this.#refuse(asked, { text: `invalid_arguments: ${problem}`, isError: true });
     const key = `${call.name} ${canonical(call.arguments)}`;
     const equal = this.#runs.get(key);
     if (equal) return this.#follow(asked, equal, signal);
     if (tool.policy.longRunning && this.#tasks.size >= tasksMax) {
-      return this.#refuse(call, { text: `Expected at most ${tasksMax} tasks at a time`, isError: true }, tool.source);
+      return this.#refuse(asked, { text: `Expected at most ${tasksMax} tasks at a time`, isError: true });
     }
     const run = this.#begin(asked, tool);
     this.#keep(key, run);
@@ -165,8 +170,14 @@ export class CallTools implements ToolDesk {
     return id;
   }
 
-  #refuse(call: ToolCall, result: ToolResult, source: ToolSource = "builtin"): ToolResult {
-    const asked: AskedTool = { call, source, startedMs: this.#scheduler.nowMs() };
+  #asked(call: ToolCall, tool: Tool | undefined): AskedTool {
+    const startedMs = this.#scheduler.nowMs();
+    return tool
+      ? { call, source: tool.source, policy: tool.policy, startedMs }
+      : { call, source: "builtin", startedMs };
+  }
+
+  #refuse(asked: AskedTool, result: ToolResult): ToolResult {
     this.#listener.started(asked);
     this.#listener.ended(asked, { phase: "failed", result, durationMs: 0 });
     return result;
@@ -233,6 +244,7 @@ export class CallTools implements ToolDesk {
         toolCallId: asked.call.id,
         signal,
         progress: (update: ToolProgress) => {
+          if (update.runId !== undefined) asked.runId = update.runId;
           if (!signal.aborted) this.#listener.progress(asked, update);
         },
       };

@@ -4,7 +4,7 @@
  */
 import type { MessagePort } from "node:worker_threads";
 import type { HttpToolDefinition } from "#outbound/http_tool.ts";
-import { ToolError, type ToolProgress } from "./tool.ts";
+import { type AbortReason, ToolError, type ToolProgress } from "./tool.ts";
 
 /** Where a tool's server is, with the headers that open it. */
 export interface McpTarget {
@@ -16,6 +16,14 @@ export type RemoteRequest =
   | { is: "http"; tool: HttpToolDefinition; given: Record<string, unknown>; headers: Record<string, string> }
   | { is: "mcp_list"; server: McpTarget; callId: string }
   | { is: "mcp_call"; server: McpTarget; callId: string; name: string; given: Record<string, unknown> }
+  | {
+      is: "app";
+      callId: string;
+      toolCallId: string;
+      appId: string;
+      given: Record<string, unknown>;
+      endsWithCall: boolean;
+    }
   /** A tool of our own api, on behalf of the call. */
   | { is: "house"; callId: string; toolCallId: string; name: string; given: Record<string, unknown> };
 
@@ -33,7 +41,7 @@ export const noRemoteTools: RemoteTools = {
 };
 
 /** Over the port, to the tools' thread and back. */
-export type ToTools = { id: number; request: RemoteRequest } | { id: number; abort: true };
+export type ToTools = { id: number; request: RemoteRequest } | { id: number; abort: AbortReason };
 export type FromTools =
   | { id: number; result: unknown }
   | { id: number; progress: ToolProgress }
@@ -71,7 +79,7 @@ export class ToolPort implements RemoteTools {
     this.#nextId += 1;
     const post = (message: ToTools) => port.postMessage(message);
     const onAbort = () => {
-      post({ id, abort: true });
+      post({ id, abort: signal.reason as AbortReason });
       this.#asked.get(id)?.reject(signal.reason);
     };
     signal.addEventListener("abort", onAbort, { once: true });

@@ -25,11 +25,15 @@ export interface ToolPolicy {
   longRunning: boolean;
   /** What becomes of it when the caller takes the floor. */
   onInterrupt: "finish" | "cancel";
+  /** What it tells of itself while it runs is said to the caller. */
+  speaksProgress?: true;
 }
 
 export interface ToolProgress {
   text?: string;
   percent?: number;
+  /** The run that it is, told once it is known. */
+  runId?: string;
 }
 
 export interface ToolContext {

@@ -1,14 +1,20 @@
 /** What the client, the record and the model's memory learn of the tools that a call runs. */
 import { type CallTool, keptArgumentsBytesMax, keptResultBytesMax } from "#contracts/call_record.ts";
+import type { Fillers } from "../answering/fillers.ts";
 import type { CallLog } from "../session/call_log.ts";
 import type { Notices } from "../session/notices.ts";
 import type { TurnEvent } from "../session/turns.ts";
 import type { AskedTool, ToolListener, ToolOutcome } from "./call_tools.ts";
 import { cutText, rememberedCall, type ToolProgress, type ToolResult } from "./tool.ts";
 
+/** Between two things that are said of tasks while they run. */
+const progressPauseMs = 10_000;
+
 export interface ToolReportsHost {
   notices: Notices;
   log: CallLog;
+  fillers: Pick<Fillers, "say">;
+  nowMs(): number;
   /** A moment as milliseconds since the call began. */
   callMs(atMs: number): number;
   dispatch(event: TurnEvent): void;
@@ -17,6 +23,7 @@ export interface ToolReportsHost {
 
 export class ToolReports implements ToolListener {
   readonly #host: ToolReportsHost;
+  #spokeAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(host: ToolReportsHost) {
     this.#host = host;
@@ -32,7 +39,7 @@ export class ToolReports implements ToolListener {
   }
 
   /** As the call's record has it. */
-  #kept({ call, source, startedMs, taskId }: AskedTool, outcome?: ToolOutcome): CallTool {
+  #kept({ call, source, startedMs, taskId, runId }: AskedTool, outcome?: ToolOutcome): CallTool {
     const text = outcome ? cutText(outcome.result.text, keptResultBytesMax) : null;
     const isDone = outcome?.phase === "completed";
     const isKept = Buffer.byteLength(JSON.stringify(call.arguments)) <= keptArgumentsBytesMax;
@@ -42,6 +49,7 @@ export class ToolReports implements ToolListener {
       source,
       state: outcome?.phase ?? "running",
       ...(taskId !== undefined && { task_id: taskId }),
+      ...(runId !== undefined && { run_id: runId }),
       arguments: isKept ? call.arguments : null,
       result: isDone ? text : null,
       error: isDone ? null : text,
@@ -50,13 +58,29 @@ export class ToolReports implements ToolListener {
     };
   }
 
-  progress(asked: AskedTool, { text, percent }: ToolProgress): void {
-    this.#host.notices.send({
+  progress(asked: AskedTool, { text, percent, runId }: ToolProgress): void {
+    const { notices, log } = this.#host;
+    // A run that is known has something to show for it in the record, whatever becomes of the call.
+    if (runId !== undefined) log.tool(this.#kept(asked));
+    if (text !== undefined && asked.policy?.speaksProgress) this.#speak(asked, text);
+    notices.send({
       ...labelsOf(asked),
       phase: "progress",
       ...(text !== undefined && { text }),
       ...(percent !== undefined && { percent }),
     });
+  }
+
+  /** While the answer waits for the tool, in place of a filler; otherwise when nobody speaks, and not all the time. */
+  #speak({ taskId }: AskedTool, text: string): void {
+    const { fillers, dispatch, nowMs } = this.#host;
+    if (taskId === undefined) {
+      fillers.say(text);
+      return;
+    }
+    if (nowMs() - this.#spokeAtMs < progressPauseMs) return;
+    this.#spokeAtMs = nowMs();
+    dispatch({ type: "task_progress", text });
   }
 
   goesOn({ call }: AskedTool, result: ToolResult): void {
@@ -89,12 +113,13 @@ export class ToolReports implements ToolListener {
   }
 }
 
-function labelsOf({ call, source, taskId }: AskedTool) {
+function labelsOf({ call, source, taskId, runId }: AskedTool) {
   return {
     type: "tool_event",
     tool_call_id: call.id,
     name: call.name,
     source,
     ...(taskId !== undefined && { task_id: taskId }),
+    ...(runId !== undefined && { run_id: runId }),
   } as const;
 }

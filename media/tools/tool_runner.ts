@@ -5,6 +5,7 @@ import { callHttpTool } from "#outbound/http_tool_call.ts";
 import { McpError } from "#outbound/mcp_client.ts";
 import { McpPool } from "#outbound/mcp_pool.ts";
 import { withoutSecrets } from "#outbound/without_secrets.ts";
+import { type OwnApi, runApp } from "./app_runs.ts";
 import type { RemoteRequest } from "./remote_tools.ts";
 import { resultBytesMax, ToolError, type ToolProgress, textOf } from "./tool.ts";
 
@@ -12,8 +13,8 @@ import { resultBytesMax, ToolError, type ToolProgress, textOf } from "./tool.ts"
 export interface ToolWorld {
   /** Development only: users' addresses may be private. */
   allowPrivateAddresses?: boolean;
-  /** Our own api, for the tools of the house. */
-  api?: { url: string; secret: string };
+  /** Our own api, for the tools of the house and for apps. */
+  api?: OwnApi;
 }
 
 export interface ToolRunner {
@@ -35,7 +36,11 @@ export function createToolRunner(world: ToolWorld): ToolRunner {
   const mcp = new McpPool(guarded);
   let running = 0;
 
-  async function carryOut(request: RemoteRequest, signal: AbortSignal): Promise<unknown> {
+  async function carryOut(
+    request: RemoteRequest,
+    signal: AbortSignal,
+    progress: (update: ToolProgress) => void,
+  ): Promise<unknown> {
     switch (request.is) {
       case "http":
         return callHttp(guarded, request, signal);
@@ -43,17 +48,19 @@ export function createToolRunner(world: ToolWorld): ToolRunner {
         return mcp.listTools(request.server).catch(inWords);
       case "mcp_call":
         return callMcp(mcp, request, signal);
+      case "app":
+        return runApp(own, world.api, request, signal, progress);
       case "house":
         return callHouse(own, world.api, request, signal);
     }
   }
 
   return {
-    async run(request, signal) {
+    async run(request, signal, progress) {
       if (running >= requestsMax) throw new ToolError("Too many tools run at the moment: try again later");
       running += 1;
       try {
-        return await carryOut(request, signal);
+        return await carryOut(request, signal, progress);
       } finally {
         running -= 1;
       }

@@ -5,8 +5,8 @@ import { startTypescriptWorker } from "#providers/typescript_worker.ts";
 import type { ToolWorld } from "./tool_runner.ts";
 
 /** Whether a call on this configuration asks anything of the tools' thread. */
-export function asksToolThread({ tools, mcp_servers, builtin_tools }: CallConfig): boolean {
-  return tools.length + mcp_servers.length + builtin_tools.length > 0;
+export function asksToolThread({ tools, mcp_servers, builtin_tools, app_tools }: CallConfig): boolean {
+  return tools.length + mcp_servers.length + builtin_tools.length + app_tools.length > 0;
 }
 
 export class ToolThread {

@@ -1,7 +1,7 @@
 /** The tools' thread: one for each process. Media threads ask it over ports of their own. */
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { FromTools, ToTools } from "./remote_tools.ts";
-import { ToolError } from "./tool.ts";
+import { type AbortReason, ToolError } from "./tool.ts";
 import { createToolRunner, type ToolWorld } from "./tool_runner.ts";
 
 if (!parentPort) throw new Error("Cannot run tool_worker.ts by itself: it is started by tool_thread.ts");
@@ -26,11 +26,11 @@ function serve(port: MessagePort): void {
   }
 
   port.on("message", (message: ToTools) => {
-    if ("abort" in message) running.get(message.id)?.abort();
+    if ("abort" in message) running.get(message.id)?.abort(message.abort);
     else void run(message.id, message.request);
   });
   port.on("close", () => {
-    for (const abort of running.values()) abort.abort();
+    for (const abort of running.values()) abort.abort("call_ended" satisfies AbortReason);
   });
 }
 

@@ -1,10 +1,11 @@
 /** Calls through the whole house, from an agent saved over the api to a vendor's twin: api, gateway and a media thread. */
 import assert from "node:assert/strict";
+import { listen } from "#api/process/http_listener.ts";
 import type { CloseCallRequest, OpenedCall } from "#contracts/internal_calls.ts";
 import type { PriceTable } from "#contracts/usage.ts";
 import type { OpenResult } from "#gateway/api_client.ts";
 import { startWorkerPool } from "#media/threads/worker_pool.ts";
-import { type Answer, type ApiHarness, openApiHarness } from "./api_harness.ts";
+import { type Answer, type ApiHarness, internalSecret, openApiHarness } from "./api_harness.ts";
 import { CallClient, FakeApi, startTestGateway } from "./gateway_fixture.ts";
 
 export interface VendorHouse {
@@ -45,7 +46,12 @@ class OpeningApi extends FakeApi {
 /** @param prices of what calls may use */
 export async function openVendorHouse(prices?: PriceTable): Promise<VendorHouse> {
   const api = await openApiHarness(undefined, { allowPrivateAddresses: true, ...(prices && { prices }) });
-  const media = await startWorkerPool({ threads: 1, world: { allowPrivateAddresses: true } });
+  const listener = await listen(api.app.fetch, { host: "127.0.0.1", port: 0 });
+  const media = await startWorkerPool({
+    threads: 1,
+    world: { allowPrivateAddresses: true },
+    toolWorld: { api: { url: listener.url, secret: internalSecret } },
+  });
   const reports = new OpeningApi(api);
   const { gateway, stop } = await startTestGateway({ transport: "ws", api: reports, media, bus: api.bus });
   const call: VendorHouse["call"] = (method, path, body) =>
@@ -75,6 +81,7 @@ export async function openVendorHouse(prices?: PriceTable): Promise<VendorHouse>
     async stop() {
       await stop();
       await media.close();
+      await listener.close();
       await api.close();
     },
   };

@@ -4,6 +4,10 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
+import { cancelRunsOfEndedCalls } from "#api/app_tools.ts";
+import type { RunningWorker } from "#api/worker.ts";
+import { startTestWorker } from "#test/kit/api_harness.ts";
+import { type AppClient, answering, approving, openAppClient } from "#test/kit/app_client.ts";
 import type { CallClient } from "#test/kit/gateway_fixture.ts";
 import { openVendorHouse, type VendorHouse } from "#test/kit/vendor_house.ts";
 
@@ -12,14 +16,19 @@ describe("tools in a call", () => {
   let url = "";
   let answer: (request: IncomingMessage, response: ServerResponse) => void = () => {};
   const server = createServer((request, response) => answer(request, response));
+  let worker: RunningWorker;
+  let apps: AppClient;
   before(async () => {
     house = await openVendorHouse();
+    worker = await startTestWorker(house.api);
+    apps = await openAppClient(house.api);
     await once(server.listen(0, "127.0.0.1"), "listening");
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   });
   after(async () => {
     server.closeAllConnections();
     server.close();
+    await worker.close();
     await house.stop();
   });
 
@@ -89,5 +98,91 @@ describe("tools in a call", () => {
     assert.equal(shown.length, 2, "without its credential the host is not asked");
     const events = gone.caller.messages.flatMap((one) => (one.type === "tool_event" ? [one] : []));
     assert.equal(events.at(-1)?.error, "The connection that has its credential is gone");
+  });
+
+  it("may be apps: a run is started once, followed, and kept with the call", async () => {
+    const app = await apps.deploy(answering);
+    const tool = { app_id: app.id, name: "answer", long_running: false };
+    const agentId = await agentOf({ app_tools: [tool] }, { name: "answer", arguments: { question: "When?" } });
+    const { record } = await talk(agentId);
+    const [kept] = record.tools;
+    assert.deepEqual([kept.source, kept.state, kept.result], ["app", "completed", '{"answer":"When?"}']);
+    const run = (await apps.call(app.host, "GET", `/v1/runs/${kept.run_id}`)).body.data;
+    assert.deepEqual(run.metadata, { call_id: record.id, tool_call_id: kept.tool_call_id });
+    const misfit = await agentOf({ app_tools: [tool] }, { name: "answer", arguments: { question: 7 } });
+    const [refused] = (await talk(misfit)).record.tools;
+    assert.deepEqual([refused.state, refused.error], ["failed", "invalid_arguments: input.question: Expected string"]);
+  });
+
+  it("that are apps are the project's own, and those that the agent names", async () => {
+    const { api } = house;
+    const app = await apps.deploy(answering);
+    const strangers = async () => {
+      const project = await api.call("POST", "/v1/projects", { token: api.stranger.token, body: { name: "Theirs" } });
+      const place = { name: "Theirs", project_id: project.body.data.id };
+      const asStranger = (path: string, body: object) => api.call("POST", path, { token: api.stranger.token, body });
+      const workflow = await asStranger("/v1/workflows", { ...place, definition: answering });
+      return (await asStranger("/v1/apps", { ...place, workflow_id: workflow.body.data.id })).body.data.id;
+    };
+    for (const app_id of [await strangers(), crypto.randomUUID()]) {
+      const config = { app_tools: [{ app_id, name: "answer" }] };
+      const refused = await house.call("POST", "/v1/agents/voice/agents", {
+        name: "Desk",
+        project_id: api.projectId,
+        config,
+      });
+      assert.deepEqual([refused.status, Object.keys(refused.body.error.details)], [400, ["config.app_tools.0.app_id"]]);
+    }
+    const agentId = await agentOf({ app_tools: [{ app_id: app.id, name: "answer" }] });
+    const caller = await house.dial(agentId);
+    const { call_id } = await caller.message("call_started");
+    const start = (app_id: string, tool_call_id = "c1", at = call_id) =>
+      api.internal("POST", `/internal/calls/${at}/runs`, { app_id, tool_call_id, input: { question: "When?" } });
+    assert.equal((await start(await strangers())).status, 404);
+    assert.equal((await start((await apps.deploy(answering)).id)).status, 404, "the agent does not name it");
+    const both = await Promise.all([start(app.id), start(app.id)]);
+    const ids = [...both, await start(app.id)].map(({ body }) => body.run_id);
+    assert.equal(new Set(ids).size, 1);
+    assert.notEqual((await start(app.id, "c2")).body.run_id, ids[0]);
+    const second = await house.dial(agentId);
+    const foreign = (await second.message("call_started")).call_id;
+    for (const act of ["events?after=0", "cancel"]) {
+      const method = act === "cancel" ? "POST" : "GET";
+      const answered = await api.internal(method, `/internal/calls/${foreign}/runs/${ids[0]}/${act}`);
+      assert.equal(answered.status, 404, "it is another call's run");
+    }
+    await recordOf(caller);
+    assert.equal((await start(app.id, "c3")).status, 404, "the call is over");
+    await recordOf(second);
+  });
+
+  it("that are apps end with the call where they are to, whoever is left to end them", async () => {
+    const app = await apps.deploy(approving);
+    const asking = (on_call_end: string) =>
+      agentOf(
+        { app_tools: [{ app_id: app.id, name: "ask", on_call_end }] },
+        { name: "ask", arguments: { question: "?" } },
+      );
+    const ofRun = async (on_call_end: string) => {
+      const caller = await house.dial(await asking(on_call_end));
+      caller.send({ type: "user_message", text: "Ask them" });
+      const run_id = await caller.until(() => {
+        const events = caller.messages.flatMap((one) => (one.type === "tool_event" ? [one] : []));
+        return events.find((one) => one.run_id)?.run_id;
+      });
+      await recordOf(caller);
+      return run_id;
+    };
+    const [goesOn, ended] = [await ofRun("finish"), await ofRun("cancel")];
+    await apps.until(app.host, ended, "canceled");
+    const silent = await house.dial(await asking("cancel"));
+    const { call_id } = await silent.message("call_started");
+    const body = { app_id: app.id, tool_call_id: "c1", input: { question: "?" } };
+    const left = (await house.api.internal("POST", `/internal/calls/${call_id}/runs`, body)).body.run_id;
+    await recordOf(silent);
+    const { sql, bus, now } = house.api;
+    await cancelRunsOfEndedCalls({ sql, bus, now });
+    await apps.until(app.host, left, "canceled");
+    await apps.until(app.host, goesOn, "awaiting_input");
   });
 });
