@@ -44,6 +44,14 @@ export const RunUsage = named(
 );
 export type RunUsage = Static<typeof RunUsage>;
 
+/** Adds to `sum` what was used. */
+export function addUsage(sum: RunUsage, usage: RunUsage): void {
+  sum.prompt_tokens += usage.prompt_tokens;
+  sum.completion_tokens += usage.completion_tokens;
+  sum.total_tokens += usage.total_tokens;
+  if (usage.cached_tokens) sum.cached_tokens = (sum.cached_tokens ?? 0) + usage.cached_tokens;
+}
+
 /** Why a run or a node failed; `code` is stable, `message` is for people. */
 export const RunError = named(
   "RunError",
@@ -121,6 +129,19 @@ const eventData = {
     channel: oneOf(["output", "reasoning"]),
   }),
   "content.completed": Type.Object({ index: count(), text: Type.String() }),
+  /** One request to a model, answered or failed; a node makes several where tools are called in between. */
+  "model.completed": Type.Object({
+    index: count(),
+    provider: Type.String(),
+    model: Type.String(),
+    usage: RunUsage,
+    /** Null where the price is not known, or the vendor told no tokens. */
+    cost: Type.Unsafe<number | null>({ type: ["number", "null"], minimum: 0 }),
+    currency: Type.String(),
+    error: optional(Type.String()),
+    first_token_ms: optional(ms()),
+    duration_ms: ms(),
+  }),
   "tool.called": Type.Object({ call_id: Type.String(), name: Type.String(), arguments: anyObject() }),
   "tool.completed": Type.Object({
     call_id: Type.String(),

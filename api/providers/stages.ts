@@ -108,7 +108,8 @@ export async function loadStages({
     const http = provider.ownServer ? clients?.own : clients?.guarded;
     const access = way && http && { ...way, http };
     const opened = module.open(requestFor(stage, provider, settings, deps.waits ?? realWaits, access));
-    return deps.used ? metered(opened, billerOf(stage, provider, settings, access), deps.used) : opened;
+    const biller = billerOf(stage, provider, settings, access);
+    return deps.used ? metered(opened, biller, deps.used, deps.nowMs) : opened;
   };
   const breakers = new VendorBreakers();
   const open = <S extends ModelStage>(stage: S, settings: ModelSettings, deps: StageDeps = {}): StageKinds[S] => {
@@ -209,8 +210,8 @@ function unreachableStage(stage: ModelStage, path: string, { ownServer, secrets 
       };
 }
 
-/** @param access of a vendor */
-function billerOf<S extends ModelStage>(
+/** Whose bill a stage with these settings is on. @param access of a vendor */
+export function billerOf<S extends ModelStage>(
   stage: S,
   provider: Provider,
   settings: ModelSettings,

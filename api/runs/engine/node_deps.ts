@@ -1,17 +1,20 @@
 /** What nodes of one run may reach: models and tools, with the credentials of the run's own project. */
 
 import { type OpenedConnection, openConnection } from "#connections/connections.ts";
+import type { PriceTable } from "#contracts/usage.ts";
 import type { WorkflowDefinition } from "#contracts/workflow.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
 import { McpError } from "#outbound/mcp_client.ts";
 import type { McpPool } from "#outbound/mcp_pool.ts";
-import { builtInProviders, vendorOf } from "#providers/catalogue.ts";
+import { billsNobody, builtInProviders, vendorOf } from "#providers/catalogue.ts";
 import type { LanguageModel } from "#providers/language_model.ts";
+import type { Biller } from "#providers/metered_stage.ts";
+import { costOf, priceOf } from "#providers/prices.ts";
 import { ProviderError } from "#providers/provider_error.ts";
-import { openStage } from "#providers/stages.ts";
+import { billerOf, openStage } from "#providers/stages.ts";
 import type { Encryption } from "#store/encryption.ts";
 import type { Sql } from "#store/sql.ts";
-import { type AskedModel, type NodeDeps, NodeError } from "#workflows/nodes/node_kind.ts";
+import { type AskedModel, type NodeDeps, NodeError, type OpenedModel } from "#workflows/nodes/node_kind.ts";
 import type { ClaimedRun } from "./run_claim.ts";
 
 export interface NodeWorld {
@@ -20,11 +23,12 @@ export interface NodeWorld {
   /** Over `http`. */
   mcp: McpPool;
   encryption: Encryption;
+  prices: PriceTable;
   now(): Date;
 }
 
 export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
-  const { http, mcp, now } = world;
+  const { http, mcp, now, prices } = world;
   const connectionOf = async (id: string): Promise<OpenedConnection> => {
     const connection = await openConnection(world, run.project_id, id);
     if (connection) return connection;
@@ -41,7 +45,7 @@ export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
       return version?.definition;
     },
     async openModel(config) {
-      if (config.connection_id === undefined) return builtIn(config);
+      if (config.connection_id === undefined) return builtIn(config, prices);
       const { provider, baseUrl, secret } = await connectionOf(config.connection_id);
       const vendor = vendorOf("llm", provider);
       if (config.temperature !== undefined && vendor.llm?.takesNoTemperature) {
@@ -55,7 +59,8 @@ export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
         options: { ...(config.max_tokens !== undefined && { max_tokens: config.max_tokens }) },
       };
       const access = { secret, http, ...(baseUrl !== undefined && { baseUrl }) };
-      return withNodeErrors(await openStage("llm", vendor, settings, { access }));
+      const model = withNodeErrors(await openStage("llm", vendor, settings, { access }));
+      return { model, ...pricedBy(prices, billerOf("llm", vendor, settings, access)) };
     },
     async callMcpTool({ url, tool, connection_id, headers }, toolArguments, signal) {
       const connection = connection_id === undefined ? undefined : await connectionOf(connection_id);
@@ -76,7 +81,7 @@ export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
   };
 }
 
-async function builtIn({ model, options }: AskedModel): Promise<LanguageModel> {
+async function builtIn({ model, options }: AskedModel, prices: PriceTable): Promise<OpenedModel> {
   const models = builtInProviders("llm");
   const provider = models.find(({ name }) => name === model);
   if (!provider) {
@@ -87,7 +92,20 @@ async function builtIn({ model, options }: AskedModel): Promise<LanguageModel> {
     );
   }
   const settings = { provider: model, language: "en", options: options ?? {} };
-  return withNodeErrors(await openStage("llm", provider, settings));
+  const opened = withNodeErrors(await openStage("llm", provider, settings));
+  return { model: opened, ...pricedBy(prices, billerOf("llm", provider, settings, undefined)) };
+}
+
+function pricedBy({ prices, currency }: PriceTable, by: Biller): Omit<OpenedModel, "model"> {
+  const price = priceOf(by, prices);
+  return {
+    provider: by.provider,
+    currency,
+    costOf({ prompt_tokens: prompt, completion_tokens: completion, cached_tokens: cached = 0 }) {
+      if (!price && billsNobody(by.provider)) return 0;
+      return costOf({ by, requests: 1, prompt, completion, cached }, price);
+    },
+  };
 }
 
 /** A provider's failure as the node's own. */

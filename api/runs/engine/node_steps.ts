@@ -1,5 +1,5 @@
 /** What happens to a node from its start to its end: executed, tried again, put to sleep, asked about, finished. */
-import type { NewRunEvent, RunError } from "#contracts/run_event.ts";
+import { addUsage, type NewRunEvent, type RunError, type RunUsage } from "#contracts/run_event.ts";
 import { defaultHandle } from "#contracts/workflow.ts";
 import { EvaluationError, evaluationLimits, newBudget } from "#workflows/evaluation_budget.ts";
 import { kindOf } from "#workflows/nodes/catalogue.ts";
@@ -7,7 +7,7 @@ import { NodeError, type NodeResult } from "#workflows/nodes/node_kind.ts";
 import type { NodeRunRow } from "../run_rows.ts";
 import { answerOf, type InputRequestRow, requestedData, resolvedData } from "./input_answers.ts";
 import { resolveInputs, runNode, sizeProblem } from "./node_runner.ts";
-import { addUsage, type RunScope } from "./run_scope.ts";
+import type { RunScope } from "./run_scope.ts";
 import { handlesError } from "./stepper.ts";
 import { type ActiveNode, newActive, originOf, outermostNode, type Walk } from "./walk.ts";
 
@@ -69,6 +69,7 @@ function work(
     answer,
     woken: goesOn.woken ?? false,
     emit: (event) => {
+      if (event.type === "model.completed") countUsage(run, active, event.data.usage);
       run.append({ ...event, ...origin } as NewRunEvent);
       return run.writer.room();
     },
@@ -79,6 +80,16 @@ function work(
     (result) => run.find({ of: active, result, startedMs }),
     (error: unknown) => run.find({ of: active, error }),
   );
+}
+
+/** Attempts that fail are paid for as well: what each request took is kept with the node, in the commit that tells of it. */
+function countUsage(run: RunScope, active: ActiveNode, usage: RunUsage): void {
+  if (run.active.get(active.row.id) !== active) return;
+  addUsage(run.usage, usage);
+  const sum = active.row.usage ? { ...active.row.usage } : { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  addUsage(sum, usage);
+  active.row = { ...active.row, usage: sum };
+  run.writer.saveNode(active.row);
 }
 
 function announce(run: RunScope, { node, row, walk }: ActiveNode, inputs: Record<string, unknown>): void {
@@ -100,29 +111,27 @@ function isHeard({ claimed }: RunScope, { node, walk }: ActiveNode): boolean {
   return chosen.length === 0 || chosen.includes(outermostNode(walk, node.id));
 }
 
-export function finishNode(
-  run: RunScope,
-  active: ActiveNode,
-  { output, handle, usage }: Done,
-  startedMs: number,
-): void {
+export function finishNode(run: RunScope, active: ActiveNode, { output, handle }: Done, startedMs: number): void {
   const { node, row, walk } = active;
   const duration_ms = run.deps.now().getTime() - startedMs;
-  if (usage) addUsage(run.usage, usage);
   const tooLarge = sizeProblem(output, "output_too_large", "an output");
   if (tooLarge) {
-    active.row = { ...row, usage: usage ?? null };
     failNode(run, active, { ...tooLarge, node_id: node.id });
     return;
   }
   const logged = run.claimed.policy.log_io ? { output } : {};
-  settle(run, active, { ...row, status: "succeeded", output, handle, usage: usage ?? null, error: null });
+  settle(run, active, { ...row, status: "succeeded", output, handle, error: null });
   walk.context.nodes[node.id] = { output };
   walk.states.set(node.id, { is: "succeeded", handle });
   run.append({
     type: "node.completed",
     ...originOf(row, walk),
-    data: { ...logged, ...(usage && { usage }), duration_ms, ...(handle !== defaultHandle && { handle }) },
+    data: {
+      ...logged,
+      ...(row.usage && { usage: row.usage }),
+      duration_ms,
+      ...(handle !== defaultHandle && { handle }),
+    },
   });
 }
 

@@ -21,6 +21,7 @@ describe("a run", () => {
       "content.delta ask",
       "content.delta ask",
       "content.completed ask",
+      "model.completed ask",
       "node.completed ask",
       "node.started out",
       "node.completed out",
@@ -39,6 +40,23 @@ describe("a run", () => {
     const hopeless = life({ nodes, edges: chain("in", "ask", "out") }, [failing(), failing(), failing()]);
     const outcome = await hopeless.go();
     assert.ok(outcome?.status === "failed" && outcome.error.code === "unreachable" && outcome.error.node_id === "ask");
+  });
+
+  it("adds up what its models took, in attempts that failed too", async () => {
+    const strict = { ...ask, config: { ...ask.config, output_schema: { type: "object" as const } } };
+    const nodes = [input, { ...strict, retry: { max_attempts: 2, backoff_ms: 1 } }, out({})];
+    const run = life({ nodes, edges: chain("in", "ask", "out") }, [model("no JSON"), model('{"a":1}')]);
+    const outcome = await run.go();
+    const usage = { prompt_tokens: 6, completion_tokens: 4, total_tokens: 10 };
+    assert.deepEqual([outcome?.status, outcome?.usage], ["succeeded", usage]);
+    const requested = run.events.flatMap((event) => (event.type === "model.completed" ? [event.data] : []));
+    assert.deepEqual(
+      requested.map((data) => data.usage.total_tokens),
+      [5, 5],
+    );
+    const completed = run.events.find(({ type, node_id }) => type === "node.completed" && node_id === "ask");
+    assert.ok(completed?.type === "node.completed");
+    assert.deepEqual(completed.data.usage, usage);
   });
 
   it("goes on by the error edge of a node that failed", async () => {

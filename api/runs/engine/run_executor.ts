@@ -5,7 +5,7 @@
  * left. Steps go ahead of the log as far as there is room; what reaches out of the house does not.
  */
 
-import type { RunError } from "#contracts/run_event.ts";
+import { addUsage, type RunError } from "#contracts/run_event.ts";
 import { evaluationLimits, newBudget } from "#workflows/evaluation_budget.ts";
 import type { WalkOutcome } from "#workflows/nodes/node_kind.ts";
 import { graphOf } from "#workflows/workflow_graph.ts";
@@ -26,7 +26,7 @@ import {
 } from "./node_steps.ts";
 import type { RunWriter } from "./recorder.ts";
 import type { ClaimedRun } from "./run_claim.ts";
-import { addUsage, type ExecutorDeps, type Finding, hasTooManyNodes, type RunScope } from "./run_scope.ts";
+import { type ExecutorDeps, type Finding, hasTooManyNodes, type RunScope } from "./run_scope.ts";
 import { createRunTimers } from "./run_timers.ts";
 import { nextSteps } from "./stepper.ts";
 import { type ActiveNode, newWalk, outputOf, type Walk } from "./walk.ts";

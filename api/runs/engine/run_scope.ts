@@ -45,10 +45,3 @@ export interface RunScope {
 export function hasTooManyNodes({ nodeRuns }: RunScope): boolean {
   return nodeRuns > runLimits.nodeRunsMax;
 }
-
-export function addUsage(sum: RunUsage, usage: RunUsage): void {
-  sum.prompt_tokens += usage.prompt_tokens;
-  sum.completion_tokens += usage.completion_tokens;
-  sum.total_tokens += usage.total_tokens;
-  if (usage.cached_tokens) sum.cached_tokens = (sum.cached_tokens ?? 0) + usage.cached_tokens;
-}

@@ -49,9 +49,15 @@ export interface InputQuestion
   timeout_s?: number;
 }
 
-type EmittedType = "node.progress" | "content.delta" | "content.completed" | "tool.called" | "tool.completed";
+type EmittedType =
+  | "node.progress"
+  | "content.delta"
+  | "content.completed"
+  | "model.completed"
+  | "tool.called"
+  | "tool.completed";
 /** An event that a node adds to the run; the executor fills in whose it is. */
-export type NodeEvent = Pick<Extract<NewRunEvent, { type: EmittedType }>, "type" | "data">;
+export type NodeEvent = { [T in EmittedType]: Pick<Extract<NewRunEvent, { type: T }>, "type" | "data"> }[EmittedType];
 
 /** The model that an llm node asks for. */
 export interface AskedModel {
@@ -62,11 +68,20 @@ export interface AskedModel {
   max_tokens?: number;
 }
 
+/** A model, whose it is, and what it costs. */
+export interface OpenedModel {
+  provider: string;
+  model: LanguageModel;
+  /** In `currency`; null where no price is known. */
+  costOf(usage: RunUsage): number | null;
+  currency: string;
+}
+
 /** What a node may reach in the world. */
 export interface NodeDeps {
   http: GuardedHttp;
   /** A model for an llm node: built in, or a vendor's through the connection. @throws NodeError */
-  openModel(asked: AskedModel): Promise<LanguageModel>;
+  openModel(asked: AskedModel): Promise<OpenedModel>;
   /** Calls an MCP server's tool. @throws NodeError */
   callMcpTool(tool: McpTool, toolArguments: Record<string, unknown>, signal: AbortSignal): Promise<unknown>;
   /** The definition of a version of the run's own project. */
@@ -95,7 +110,7 @@ export interface NodeContext<Config = unknown> {
 }
 
 export type NodeResult =
-  | { is: "done"; output: unknown; handle: string; usage?: RunUsage }
+  | { is: "done"; output: unknown; handle: string }
   | { is: "asking"; question: InputQuestion }
   | { is: "sleeping"; until: Date }
   | { is: "nesting"; nesting: Nesting };

@@ -12,6 +12,11 @@ import { type NodeContext, type NodeDeps, NodeError, type NodeEvent } from "./no
 
 const http = createGuardedHttp({ allowPrivateAddresses: true });
 const now = new Date("2026-01-01T00:00:00Z");
+const priced = {
+  provider: "test",
+  currency: "USD",
+  costOf: ({ total_tokens }: { total_tokens: number }) => total_tokens / 100,
+};
 const deps: NodeDeps = {
   http,
   openModel: async () => assert.fail("no model is expected"),
@@ -306,13 +311,26 @@ describe("nodes that call out", () => {
     const config = { model: "scripted", messages, tools: [bookRoom()] };
     const { result, events } = await execute("llm", config, {
       inputs: { q: "Book 9" },
-      deps: { ...deps, openModel: async () => model },
+      deps: { ...deps, openModel: async () => ({ ...priced, model }) },
     });
-    const usage = { prompt_tokens: 20, completion_tokens: 4, total_tokens: 24 };
-    assert.deepEqual(result, { is: "done", output: { text: "Room 9 is yours." }, handle: "default", usage });
+    assert.deepEqual(result, { is: "done", output: { text: "Room 9 is yours." }, handle: "default" });
     assert.deepEqual(
       events.map(({ type }) => type),
-      ["tool.called", "tool.completed", "content.delta", "content.delta", "content.completed"],
+      [
+        "model.completed",
+        "tool.called",
+        "tool.completed",
+        "content.delta",
+        "content.delta",
+        "content.completed",
+        "model.completed",
+      ],
+    );
+    const requested = events.flatMap((event) => (event.type === "model.completed" ? [event.data] : []));
+    const own = { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12 };
+    assert.deepEqual(
+      requested.map(({ index, provider, model, usage, cost }) => ({ index, provider, model, usage, cost })),
+      [0, 1].map((index) => ({ index, provider: "test", model: "scripted", usage: own, cost: 0.12 })),
     );
     assert.equal(requests[0]?.instructions, "Be kind.");
     assert.deepEqual(requests[1]?.history.at(-1), {
@@ -334,7 +352,8 @@ describe("nodes that call out", () => {
       messages: [{ role: "user" as const, template: "x" }],
       output_schema: { type: "object" as const, properties: { nights: { type: "integer" as const, required: true } } },
     };
-    const run = (text: string) => execute("llm", config, { deps: { ...deps, openModel: async () => saying(text) } });
+    const run = (text: string) =>
+      execute("llm", config, { deps: { ...deps, openModel: async () => ({ ...priced, model: saying(text) }) } });
     const { result } = await run('{"nights":2}');
     assert.ok(result.is === "done");
     assert.deepEqual(result.output, { text: '{"nights":2}', json: { nights: 2 } });

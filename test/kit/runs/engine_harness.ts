@@ -47,7 +47,7 @@ export async function openEngineHarness(): Promise<EngineHarness> {
     now,
     async openModel() {
       if (!model) throw new Error("Expected no llm node, or an engine with a model");
-      return model;
+      return { provider: "test", model, currency: "USD", costOf: () => 0.25 };
     },
     async callMcpTool() {
       throw new Error("Expected no MCP tool");

@@ -101,7 +101,12 @@ export function life(
       {
         nodeDeps: () => ({
           http,
-          openModel: async () => (models.length > 1 ? models.shift() : models[0]) ?? assert.fail("no model is left"),
+          openModel: async () => ({
+            provider: "test",
+            currency: "USD",
+            costOf: () => 0.25,
+            model: (models.length > 1 ? models.shift() : models[0]) ?? assert.fail("no model is left"),
+          }),
           callMcpTool: options.callMcpTool ?? (async () => assert.fail("no MCP tool is expected")),
           definitionOf: async (id) => options.versions?.[id],
           now,

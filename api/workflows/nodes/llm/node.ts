@@ -5,16 +5,23 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { oneOf } from "#contracts/one_of.ts";
-import type { RunUsage } from "#contracts/run_event.ts";
+import { addUsage, type RunUsage } from "#contracts/run_event.ts";
 import { defaultHandle, HttpTool, SchemaNode } from "#contracts/workflow.ts";
 import { builtInProviders } from "#providers/catalogue.ts";
 import { checkModelSettings } from "#providers/check_settings.ts";
-import type { HistoryItem, LanguageModel, LlmChunk, LlmRequest } from "#providers/language_model.ts";
+import type { HistoryItem, LlmChunk, LlmRequest } from "#providers/language_model.ts";
 import { jsonSchemaOf, schemaProblems } from "../../schema_node.ts";
 import { renderTemplate, templateProblem } from "../../templates.ts";
 import { config, optional, text, uuid } from "../config_schemas.ts";
 import { callHttpTool, toolSpecOf } from "../http_tool.ts";
-import { defineNode, type ExecuteNode, type NodeContext, NodeError, type NodeReport } from "../node_kind.ts";
+import {
+  defineNode,
+  type ExecuteNode,
+  type NodeContext,
+  NodeError,
+  type NodeReport,
+  type OpenedModel,
+} from "../node_kind.ts";
 
 const LlmConfig = config({
   connection_id: optional(uuid()),
@@ -39,15 +46,15 @@ type ToolCall = Extract<LlmChunk, { kind: "tool_call" }>;
 
 const execute: ExecuteNode<LlmConfig> = async (node) => {
   const { config, deps } = node;
-  const model = await deps.openModel(config);
+  const opened = await deps.openModel(config);
   try {
-    return await converse(node, model);
+    return await converse(node, opened);
   } finally {
-    model.close();
+    opened.model.close();
   }
 };
 
-async function converse(node: NodeContext<LlmConfig>, model: LanguageModel) {
+async function converse(node: NodeContext<LlmConfig>, opened: OpenedModel) {
   const { config, inputs, budget, signal } = node;
   const rendered = config.messages.map(({ role, template }) => ({
     role,
@@ -56,7 +63,6 @@ async function converse(node: NodeContext<LlmConfig>, model: LanguageModel) {
   const history: HistoryItem[] = rendered
     .filter(({ role }) => role !== "system")
     .map(({ role, text }) => ({ role: role === "assistant" ? "agent" : "user", text }));
-  const usage: RunUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
   const request: Omit<LlmRequest, "history"> = {
     instructions: rendered
       .filter(({ role }) => role === "system")
@@ -69,9 +75,9 @@ async function converse(node: NodeContext<LlmConfig>, model: LanguageModel) {
     ...(config.output_schema && { outputSchema: jsonSchemaOf(config.output_schema as SchemaNode) }),
   };
   for (let step = 0; ; step += 1) {
-    const { text, calls } = await readReply(node, model.reply({ ...request, history }, signal), step, usage);
+    const { text, calls } = await askModel(node, opened, { ...request, history }, step);
     signal.throwIfAborted();
-    if (calls.length === 0) return { is: "done", output: outputOf(node, text), handle: defaultHandle, usage } as const;
+    if (calls.length === 0) return { is: "done", output: outputOf(node, text), handle: defaultHandle } as const;
     if (step >= (config.max_tool_steps ?? toolStepsDefault)) {
       throw new NodeError("too_many_tool_steps", "The model called tools for more steps than max_tool_steps allows");
     }
@@ -80,10 +86,57 @@ async function converse(node: NodeContext<LlmConfig>, model: LanguageModel) {
   }
 }
 
-async function readReply(node: NodeContext<LlmConfig>, reply: AsyncIterable<LlmChunk>, index: number, usage: RunUsage) {
+/** One request, and the event that tells of it. */
+async function askModel(
+  node: NodeContext<LlmConfig>,
+  { provider, model, costOf, currency }: OpenedModel,
+  request: LlmRequest,
+  index: number,
+) {
+  const { config, deps, signal } = node;
+  const startedMs = deps.now().getTime();
+  const usage: RunUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  let firstTokenMs: number | undefined;
+  let isReported = false;
+  const completed = (outcome: { error?: string }) =>
+    node.emit({
+      type: "model.completed",
+      data: {
+        index,
+        provider,
+        model: config.model,
+        usage,
+        cost: isReported ? costOf(usage) : null,
+        currency,
+        ...outcome,
+        ...(firstTokenMs !== undefined && { first_token_ms: firstTokenMs }),
+        duration_ms: deps.now().getTime() - startedMs,
+      },
+    });
+  try {
+    const reply = await readReply(node, model.reply(request, signal), index, usage, (chunk) => {
+      if (chunk.kind === "usage") isReported = true;
+      firstTokenMs ??= deps.now().getTime() - startedMs;
+    });
+    await completed({});
+    return reply;
+  } catch (error) {
+    if (!signal.aborted) await completed({ error: error instanceof NodeError ? error.message : "The model failed" });
+    throw error;
+  }
+}
+
+async function readReply(
+  node: NodeContext<LlmConfig>,
+  reply: AsyncIterable<LlmChunk>,
+  index: number,
+  usage: RunUsage,
+  see: (chunk: LlmChunk) => void,
+) {
   const calls: ToolCall[] = [];
   let text = "";
   for await (const chunk of reply) {
+    see(chunk);
     if (chunk.kind === "text" || chunk.kind === "audio") {
       text += chunk.text;
       if (node.streams && chunk.text) {
@@ -92,10 +145,9 @@ async function readReply(node: NodeContext<LlmConfig>, reply: AsyncIterable<LlmC
     } else if (chunk.kind === "tool_call") {
       calls.push(chunk);
     } else {
-      usage.prompt_tokens += chunk.prompt;
-      usage.completion_tokens += chunk.completion;
-      usage.total_tokens += chunk.prompt + chunk.completion;
-      if (chunk.cached > 0) usage.cached_tokens = (usage.cached_tokens ?? 0) + chunk.cached;
+      const { prompt, completion, cached } = chunk;
+      const total_tokens = prompt + completion;
+      addUsage(usage, { prompt_tokens: prompt, completion_tokens: completion, total_tokens, cached_tokens: cached });
     }
   }
   if (text) await node.emit({ type: "content.completed", data: { index, text } });
