@@ -7,6 +7,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { type CallFailureCode, callFailureCodes } from "./codes.ts";
 import { named } from "./named_schema.ts";
 import { oneOf } from "./one_of.ts";
+import { VendorUse } from "./usage.ts";
 import {
   type CloseReason,
   closeCodes,
@@ -111,13 +112,36 @@ export const CallTool = named(
 );
 export type CallTool = Static<typeof CallTool>;
 
-/** Growth of a call's record since the last report; items, turns, events and tools are upserted by their ids. */
+/** One request to a model, or the audio that a recognizer was sent after the last of them. */
+export const CallRequest = named(
+  "CallRequest",
+  Type.Object({
+    request_id: Type.String(),
+    turn_id: Type.Optional(Type.String()),
+    started_ms: Type.Number({ minimum: 0 }),
+    first_ms: orNull(Type.Number({ minimum: 0 })),
+    duration_ms: Type.Number({ minimum: 0 }),
+    ...VendorUse.properties,
+  }),
+  {
+    request_id: "its id in the call",
+    turn_id: "the turn that it was for, where it was one's",
+    started_ms: "from the start of the call",
+    first_ms: "from its start to the first sign of an answer; null where there was none",
+    duration_ms: "how long it took",
+    requests: "1; 0 of what a recognizer heard after its last turn",
+  },
+);
+export type CallRequest = Static<typeof CallRequest>;
+
+/** Growth of a call's record since the last report; items, turns, events, tools and requests are upserted by their ids. */
 export const CallProgress = Type.Object({
   call_id: Type.String({ format: "uuid" }),
   items: Type.Array(TranscriptItem),
   turns: Type.Array(TurnMetrics),
   events: Type.Optional(Type.Array(CallEvent)),
   tools: Type.Optional(Type.Array(CallTool)),
+  requests: Type.Optional(Type.Array(CallRequest)),
   usage: Type.Optional(Usage),
 });
 export type CallProgress = Static<typeof CallProgress>;

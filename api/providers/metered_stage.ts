@@ -29,26 +29,62 @@ export interface StageUse {
   characters?: number;
   /** Requests of which the vendor told no tokens, because it tells none or was stopped. */
   unreported?: number;
+  /** When it was asked, by the clock that was given. */
+  at?: RequestTimes;
+}
+
+/** Milliseconds of one clock. */
+export interface RequestTimes {
+  startedMs: number;
+  /** From its start to the first sign of an answer; undefined where there was none. */
+  firstMs?: number;
+  durationMs: number;
 }
 
 type TellUse = (use: StageUse) => void;
+type NowMs = () => number;
 
-const meters: { [S in ModelStage]: (stage: StageKinds[S], by: Biller, tell: TellUse) => StageKinds[S] } = {
+const meters: {
+  [S in ModelStage]: (stage: StageKinds[S], by: Biller, tell: TellUse, nowMs: NowMs | undefined) => StageKinds[S];
+} = {
   stt: meteredRecognizer,
   llm: meteredModel,
   tts: meteredVoice,
 };
 
-export function metered<S extends ModelStage>(stage: StageKinds[S], by: Biller & { stage: S }, tell: TellUse) {
-  return meters[by.stage](stage, by, tell);
+/** @param nowMs the clock by which requests are timed; without it they are not */
+export function metered<S extends ModelStage>(
+  stage: StageKinds[S],
+  by: Biller & { stage: S },
+  tell: TellUse,
+  nowMs?: NowMs,
+) {
+  return meters[by.stage](stage, by, tell, nowMs);
 }
 
-function meteredModel(model: LanguageModel, by: Biller, tell: TellUse): LanguageModel {
+/** Times of one request, from now on. */
+function timedBy(nowMs: NowMs | undefined) {
+  const startedMs = nowMs?.();
+  let firstMs: number | undefined;
+  return {
+    sign() {
+      if (nowMs && startedMs !== undefined) firstMs ??= nowMs() - startedMs;
+    },
+    times(): Pick<StageUse, "at"> {
+      if (!nowMs || startedMs === undefined) return {};
+      return { at: { startedMs, durationMs: nowMs() - startedMs, ...(firstMs !== undefined && { firstMs }) } };
+    },
+  };
+}
+
+function meteredModel(model: LanguageModel, by: Biller, tell: TellUse, nowMs: NowMs | undefined): LanguageModel {
   return {
     reply: (request, signal) => {
       let tokens: Partial<StageUse> = { unreported: 1 };
-      const count = () => tell({ by, ...turnOf(request), requests: 1, ...tokens });
+      const timed = timedBy(nowMs);
+      const count = () => tell({ by, ...turnOf(request), requests: 1, ...tokens, ...timed.times() });
       return counted(model.reply(request, signal), signal, count, (chunk) => {
+        timed.sign();
         if (chunk.kind !== "usage") return;
         const { prompt, completion, cached } = chunk;
         tokens = { prompt, completion, cached };
@@ -58,11 +94,12 @@ function meteredModel(model: LanguageModel, by: Biller, tell: TellUse): Language
   };
 }
 
-function meteredVoice(voice: TextToSpeech, by: Biller, tell: TellUse): TextToSpeech {
+function meteredVoice(voice: TextToSpeech, by: Biller, tell: TellUse, nowMs: NowMs | undefined): TextToSpeech {
   return {
     speak: (text, context, signal) => {
-      const count = () => tell({ by, ...turnOf(context), requests: 1, characters: [...text].length });
-      return counted(voice.speak(text, context, signal), signal, count);
+      const timed = timedBy(nowMs);
+      const count = () => tell({ by, ...turnOf(context), requests: 1, characters: [...text].length, ...timed.times() });
+      return counted(voice.speak(text, context, signal), signal, count, timed.sign);
     },
     close: () => voice.close(),
   };
@@ -99,7 +136,12 @@ async function* counted<T>(
 }
 
 /** One that hears everything is billed for everything, one that is given utterances for those that it took. */
-function meteredRecognizer(recognizer: SpeechToText, by: Biller, tell: TellUse): SpeechToText {
+function meteredRecognizer(
+  recognizer: SpeechToText,
+  by: Biller,
+  tell: TellUse,
+  nowMs: NowMs | undefined,
+): SpeechToText {
   let heardMs = 0;
   const isContinuous = recognizer.isContinuous ?? false;
   const metered: SpeechToText = {
@@ -112,17 +154,18 @@ function meteredRecognizer(recognizer: SpeechToText, by: Biller, tell: TellUse):
       recognizer.write(chunk);
     },
     async finish(utterance, signal) {
+      const timed = timedBy(nowMs);
       const result = await recognizer.finish(utterance, signal);
       const { samples, sampleRateHz } = withTail(utterance);
       // As somebody's fallback it hears nothing but whole utterances.
       const audioMs = heardMs > 0 ? heardMs : (samples.length * 1000) / sampleRateHz;
       heardMs = 0;
-      tell({ by, ...turnOf(utterance), requests: 1, audioMs });
+      tell({ by, ...turnOf(utterance), requests: 1, audioMs, ...timed.times() });
       return result;
     },
     close() {
       // What came after the last turn.
-      if (heardMs > 0) tell({ by, requests: 0, audioMs: heardMs });
+      if (heardMs > 0) tell({ by, requests: 0, audioMs: heardMs, ...timedBy(nowMs).times() });
       heardMs = 0;
       recognizer.close();
     },

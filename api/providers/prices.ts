@@ -3,7 +3,7 @@ import type { Cost, Price, VendorUse } from "#contracts/usage.ts";
 import type { Biller, StageUse } from "./metered_stage.ts";
 
 /** A use, summed up, with the place that it was reached at. */
-export type UseSum = Omit<StageUse, "turnId">;
+export type UseSum = Omit<StageUse, "turnId" | "at">;
 
 const million = 1_000_000;
 /** Money is told to a billionth. */
@@ -58,7 +58,7 @@ export class UseMeter {
     this.#isFree = isFree;
   }
 
-  add({ turnId: _, ...use }: StageUse): void {
+  add({ turnId: _turn, at: _at, ...use }: StageUse): void {
     const { stage, provider, model, baseUrl } = use.by;
     const key = [stage, provider, model, baseUrl].join(" ");
     const sum = this.#sums.get(key);

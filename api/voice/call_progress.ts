@@ -1,9 +1,9 @@
-/** Writes what gateways report of their calls: the transcript, the turns, the tools, what went wrong, the usage. */
+/** Writes what gateways report of their calls: the transcript, the turns, the tools, the requests to models, what went wrong, the usage. */
 import type { CallProgress } from "#contracts/call_record.ts";
 import { type AnySql, json } from "#store/sql.ts";
 
 /**
- * Upserts the items, turns and tools of any number of calls in a few statements, however many there are.
+ * Upserts the items, turns, tools and requests of any number of calls in a few statements, however many there are.
  * A later report of the same item or turn replaces the earlier one.
  */
 export async function writeProgress(sql: AnySql, reports: readonly CallProgress[]): Promise<void> {
@@ -24,6 +24,16 @@ export async function writeProgress(sql: AnySql, reports: readonly CallProgress[
   const tools = newest(
     reports.flatMap((report) => (report.tools ?? []).map((tool) => ({ ...tool, call_id: report.call_id }))),
     "tool_call_id",
+  );
+  const requests = newest(
+    reports.flatMap((report) =>
+      (report.requests ?? []).map((request) => ({
+        call_id: report.call_id,
+        request_id: request.request_id,
+        request,
+      })),
+    ),
+    "request_id",
   );
   const usages = reports.flatMap(({ call_id, usage }) => (usage ? [{ call_id, usage }] : []));
   if (items.length > 0) {
@@ -66,6 +76,13 @@ export async function writeProgress(sql: AnySql, reports: readonly CallProgress[
       on conflict (call_id, tool_call_id) do update
       set state = excluded.state, task_id = excluded.task_id, run_id = excluded.run_id, result = excluded.result, error = excluded.error,
           duration_ms = excluded.duration_ms`;
+  }
+  if (requests.length > 0) {
+    await sql`
+      insert into call_request (call_id, request_id, request)
+      select call_id, request_id, request
+      from json_to_recordset(${json(sql, requests)}) as reported(call_id uuid, request_id text, request json)
+      on conflict (call_id, request_id) do nothing`;
   }
   if (usages.length > 0) {
     await sql`

@@ -6,7 +6,15 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { topics } from "#bus/bus.ts";
 import { AudioFormat } from "#contracts/audio_format.ts";
-import { CallEvent, CallFailure, CallTool, callStates, TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
+import {
+  CallEvent,
+  CallFailure,
+  CallRequest,
+  CallTool,
+  callStates,
+  TranscriptItem,
+  TurnMetrics,
+} from "#contracts/call_record.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
@@ -66,12 +74,14 @@ const CallRecord = named(
     transcript: Type.Array(TranscriptItem),
     turns: Type.Array(TurnMetrics),
     tools: Type.Array(CallTool),
+    requests: Type.Array(CallRequest),
     events: Type.Array(CallEvent),
   }),
   {
     transcript: "what was said, oldest first",
     turns: "how long each turn took, oldest first",
     tools: "tools that its model called, oldest first",
+    requests: "requests to its models, in the order in which they were over",
     events: "warnings and errors that its client was told, oldest first",
   },
 );
@@ -130,7 +140,7 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
       examples: { a_call: {} },
       handle: async ({ principal, params }) => {
         const call = await findCall(sql, principal, params.call_id, now());
-        const [transcript, turns, tools, events] = await Promise.all([
+        const [transcript, turns, tools, requests, events] = await Promise.all([
           sql<StoredItem[]>`
             select item_id, turn_id, role, text, heard_text, interrupted, backchannel, heard_basis, start_ms, end_ms
             from call_item where call_id = ${call.id} order by start_ms, position`,
@@ -139,6 +149,8 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
           sql<CallTool[]>`
             select tool_call_id, name, source, state, task_id, run_id, arguments, result, error, started_ms, duration_ms
             from call_tool where call_id = ${call.id} order by position`,
+          sql<{ request: CallRequest }[]>`
+            select request from call_request where call_id = ${call.id} order by position`,
           sql<CallEvent[]>`
             select event_id, at_ms, type, data from call_event where call_id = ${call.id} order by position`,
         ]);
@@ -150,6 +162,7 @@ export function callRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): Rou
             ...(task_id && { task_id }),
             ...(run_id && { run_id }),
           })),
+          requests: requests.map(({ request }) => request),
           events: [...events],
         };
         return { data: { ...call, ...record } };

@@ -1,7 +1,7 @@
 /** What has been learned of a call since the api last took it. Pure. */
-import type { CallEvent, CallProgress, CallTool } from "#contracts/call_record.ts";
+import type { CallEvent, CallProgress, CallRequest, CallTool } from "#contracts/call_record.ts";
 
-/** Items, turns or tools that may wait for the api; the oldest go when a call outlasts a long outage. */
+/** Items, turns, tools or requests that may wait for the api; the oldest go when a call outlasts a long outage. */
 const entriesMax = 2000;
 
 export type ProgressGrowth = Omit<CallProgress, "call_id">;
@@ -11,6 +11,7 @@ export class PendingProgress {
   private turns = new Map<string, CallProgress["turns"][number]>();
   private events = new Map<string, CallEvent>();
   private tools = new Map<string, CallTool>();
+  private requests = new Map<string, CallRequest>();
   private usage: CallProgress["usage"];
 
   add(growth: ProgressGrowth): void {
@@ -18,6 +19,7 @@ export class PendingProgress {
     for (const turn of growth.turns) upsert(this.turns, turn.turn_id, turn);
     for (const event of growth.events ?? []) upsert(this.events, event.event_id, event);
     for (const tool of growth.tools ?? []) upsert(this.tools, tool.tool_call_id, tool);
+    for (const request of growth.requests ?? []) upsert(this.requests, request.request_id, request);
     if (growth.usage) this.usage = growth.usage;
   }
 
@@ -35,12 +37,14 @@ export class PendingProgress {
       turns: [...this.turns.values()],
       ...(this.events.size > 0 && { events: [...this.events.values()] }),
       ...(this.tools.size > 0 && { tools: [...this.tools.values()] }),
+      ...(this.requests.size > 0 && { requests: [...this.requests.values()] }),
       ...(this.usage && { usage: this.usage }),
     };
     this.items = new Map();
     this.turns = new Map();
     this.events = new Map();
     this.tools = new Map();
+    this.requests = new Map();
     this.usage = undefined;
     return growth;
   }

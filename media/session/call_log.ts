@@ -1,5 +1,5 @@
 /** What a call has said and used so far: the model's history, the record's items, turns and tools, the usage. */
-import type { CallTool, TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
+import type { CallRequest, CallTool, TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
 import type { PriceTable } from "#contracts/usage.ts";
 import type { Usage } from "#contracts/voice_protocol.ts";
 import { billsNobody } from "#providers/catalogue.ts";
@@ -7,6 +7,7 @@ import type { StageUse } from "#providers/metered_stage.ts";
 import { costTogether, UseMeter } from "#providers/prices.ts";
 import type { HistoryItem } from "#providers/provider.ts";
 import type { SessionSink } from "../media_host.ts";
+import { tenths } from "./turn_timing.ts";
 
 /** Older things said are forgotten by the model. */
 export const historyItemsMax = 200;
@@ -26,6 +27,8 @@ export class CallLog {
   readonly #items = new Map<string, TranscriptItem>();
   readonly #turns = new Map<string, TurnMetrics>();
   readonly #tools = new Map<string, CallTool>();
+  #requests: CallRequest[] = [];
+  #requestCount = 0;
   readonly #usage: Usage = {
     input_audio_ms: 0,
     output_audio_ms: 0,
@@ -39,9 +42,12 @@ export class CallLog {
   readonly #meter: UseMeter;
   readonly #turnUses = new Map<string, TurnUse>();
 
+  readonly #startedMs: number;
+
   /** @param prices of what the call may use; what is not in it costs an unknown sum */
-  constructor(sink: SessionSink, prices: PriceTable = { currency: "USD", prices: [] }) {
+  constructor(sink: SessionSink, startedMs: number, prices: PriceTable = { currency: "USD", prices: [] }) {
     this.#sink = sink;
+    this.#startedMs = startedMs;
     this.#prices = prices;
     this.#meter = this.#newMeter();
   }
@@ -83,10 +89,27 @@ export class CallLog {
   /** Counts what a stage used, for the call and for its turn. */
   used(use: StageUse): void {
     this.#meter.add(use);
+    this.#keepRequest(use);
     if (use.turnId === undefined) return;
     const ofTurn = this.#useOf(use.turnId);
     ofTurn.meter.add(use);
     if (ofTurn.metrics) this.turn(ofTurn.metrics);
+  }
+
+  #keepRequest(use: StageUse): void {
+    const meter = this.#newMeter();
+    meter.add(use);
+    const [vendor] = meter.vendors();
+    if (!vendor || !use.at) return;
+    this.#requestCount += 1;
+    this.#requests.push({
+      request_id: `request_${this.#requestCount}`,
+      ...(use.turnId !== undefined && { turn_id: use.turnId }),
+      started_ms: tenths(Math.max(0, use.at.startedMs - this.#startedMs)),
+      first_ms: use.at.firstMs === undefined ? null : tenths(use.at.firstMs),
+      duration_ms: tenths(use.at.durationMs),
+      ...vendor,
+    });
   }
 
   #useOf(turnId: string): TurnUse {
@@ -123,15 +146,17 @@ export class CallLog {
 
   /** Reports what grew. */
   flush(always = false): void {
-    if (!always && this.#items.size + this.#turns.size + this.#tools.size === 0) return;
+    if (!always && this.#items.size + this.#turns.size + this.#tools.size + this.#requests.length === 0) return;
     this.#sink.record({
       items: [...this.#items.values()],
       turns: [...this.#turns.values()],
       ...(this.#tools.size > 0 && { tools: [...this.#tools.values()] }),
+      ...(this.#requests.length > 0 && { requests: this.#requests }),
       usage: this.usage(),
     });
     this.#items.clear();
     this.#turns.clear();
     this.#tools.clear();
+    this.#requests = [];
   }
 }

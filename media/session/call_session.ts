@@ -149,7 +149,7 @@ class Session implements MediaSession {
     this.#onFault = (cause) => deps.onFault?.(spec.callId, cause);
     this.#startedMs = deps.scheduler.nowMs();
     this.#usageDueMs = this.#startedMs + voiceLimits.usageIntervalS * 1000;
-    this.#log = new CallLog(sink, spec.prices);
+    this.#log = new CallLog(sink, this.#startedMs, spec.prices);
     this.#notices = new Notices(sink, this.#onFault);
     this.#codecs = openCodecPair(spec.inputFormat, spec.outputFormat);
     try {
