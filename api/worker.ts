@@ -11,6 +11,7 @@ import { purgeRequestLog } from "#accounts/request_log.ts";
 import type { Bus } from "#bus/bus.ts";
 import { openBus } from "#bus/open_bus.ts";
 import { purgeConnectTokens } from "#connections/connect_tokens.ts";
+import type { PriceTable } from "#contracts/usage.ts";
 import type { Logger } from "#http/logger.ts";
 import { platformErrorResponse } from "#http/platform_face.ts";
 import { createRequestMetrics } from "#http/request_metrics.ts";
@@ -20,19 +21,24 @@ import { createGuardedHttp } from "#outbound/guarded_http.ts";
 import { type LiveKitSettings, openLiveKit } from "#outbound/livekit.ts";
 import { openMailer } from "#outbound/mailer.ts";
 import { McpPool } from "#outbound/mcp_pool.ts";
+import { openPriceTable } from "#providers/price_table.ts";
 import { createCallbackDelivery, rescueCallbacks } from "#runs/callback_delivery.ts";
 import { nodeDepsFor } from "#runs/engine/node_deps.ts";
 import { type RunEngine, startRunEngine } from "#runs/engine/run_engine.ts";
 import { createRunMetrics } from "#runs/run_metrics.ts";
 import { deliverCallbacksTask, executeRunTask } from "#runs/run_queue.ts";
 import { purgeRuns, sweepRuns } from "#runs/run_sweeper.ts";
+import { runTraces } from "#runs/run_traces.ts";
 import { createEncryption } from "#store/encryption.ts";
 import { purgeFailedJobs, releaseStuckJobs, startJobs } from "#store/jobs.ts";
 import { type SqlPool, unavailableStore } from "#store/sql.ts";
 import { recheckNightly } from "#tax/recheck/recheck.ts";
 import { rulesetOnDisk } from "#tax/tax_service.ts";
 import { openSpanStore } from "#traces/open_span_store.ts";
+import { writeDueTraces } from "#traces/trace_due.ts";
+import { createTraceMetrics } from "#traces/trace_metrics.ts";
 import { purgeCalls, sweepCalls } from "#voice/call_sweeper.ts";
+import { callTraces } from "#voice/call_traces.ts";
 import { sweepRooms } from "#voice/room_sweeper.ts";
 import { cancelRunsOfEndedCalls } from "./app_tools.ts";
 import { healthRoutes } from "./process/health.ts";
@@ -43,6 +49,8 @@ import { openMigratedSql } from "./process/server.ts";
 
 const sweepIntervalMs = 5000;
 const runSweepIntervalMs = 2000;
+/** A trace is there so soon after its run or call. */
+const traceIntervalMs = 500;
 const stuckJobsIntervalMs = 60_000;
 
 export interface StartWorkerOptions {
@@ -67,6 +75,8 @@ export interface StartWorkerOptions {
     allowPrivateAddresses: boolean;
     /** Undefined: no rooms. */
     liveKit?: LiveKitSettings | undefined;
+    /** What vendors charge; their list prices when absent. */
+    prices?: PriceTable;
   };
   sql?: SqlPool;
   bus?: Bus;
@@ -111,6 +121,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     outboxFolder: join(config.dataDir, "outbox"),
     from: config.mailFrom,
   });
+  const prices = config.prices ?? openPriceTable();
   const runEngine = await startRunEngine({
     sql,
     bus,
@@ -119,7 +130,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     newId: () => crypto.randomUUID(),
     workerId: `${hostname()}:${process.pid}:${crypto.randomUUID().slice(0, 8)}`,
     metrics: runMetrics,
-    nodeDeps: (claimed) => nodeDepsFor({ sql, http, mcp, encryption, now }, claimed),
+    nodeDeps: (claimed) => nodeDepsFor({ sql, http, mcp, encryption, prices, now }, claimed),
   });
   engine = runEngine;
   const traces = openSpanStore({ sql, now });
@@ -181,6 +192,16 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
       await rescueCallbacks(sql, now());
     },
   });
+  const traceMetrics = createTraceMetrics(metrics.registry, logger);
+  const traceWriter = startPeriodic({
+    intervalMs: traceIntervalMs,
+    onError,
+    run: async () => {
+      const makeTraces = { run: runTraces(sql), call: callTraces(sql) };
+      const onDropped = traceMetrics.dropped;
+      traceMetrics.written(await writeDueTraces({ sql, store: traces, now, makeTraces, onDropped }));
+    },
+  });
   const liveKit = config.liveKit && (await openLiveKit(config.liveKit));
   const roomSweeper =
     liveKit &&
@@ -203,6 +224,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
         roomSweeper?.stop(),
         sweeper.stop(),
         runSweeper.stop(),
+        traceWriter.stop(),
         rescuer.stop(),
         jobs.stop(),
         listener.close(),

@@ -4,6 +4,7 @@
  */
 import type { NewRunEvent, RunEvent, RunUsage } from "#contracts/run_event.ts";
 import { type AnySql, type Fragment, json, type Sql } from "#store/sql.ts";
+import { noteTracesDue } from "#traces/trace_due.ts";
 import { wakeWaiting } from "./engine/run_places.ts";
 import { deliverCallbacksTask } from "./run_queue.ts";
 
@@ -70,6 +71,12 @@ export async function cancelRuns(
     ended.push(event);
   }
   const left = rows.filter(({ status }) => status !== "running");
+  if (left.length > 0)
+    await noteTracesDue(
+      sql,
+      "run",
+      left.map(({ id }) => id),
+    );
   await wakeWaiting(
     sql,
     left.map(({ app_id, session_id }) => ({ appId: app_id, worked: false, sessionId: session_id })),

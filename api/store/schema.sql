@@ -291,6 +291,16 @@ CREATE INDEX call_run_ending ON call_run USING btree (call_id) WHERE ends_with_c
 CREATE INDEX call_run_run ON call_run USING btree (run_id);
 
 -- api/voice
+create table call_request (
+  call_id uuid not null,
+  request_id text not null,
+  position bigint not null generated always as identity,
+  request json not null,
+  constraint call_request_pkey PRIMARY KEY (call_id, request_id),
+  constraint call_request_call_id_fkey FOREIGN KEY (call_id) REFERENCES call(id) ON DELETE CASCADE
+);
+
+-- api/voice
 create table call_tool (
   call_id uuid not null,
   tool_call_id text not null,
@@ -884,6 +894,15 @@ CREATE INDEX trace_project_id_idx ON trace USING btree (project_id, started_at D
 CREATE INDEX trace_session_idx ON trace USING btree (project_id, session_id, started_at DESC) WHERE (session_id IS NOT NULL);
 CREATE INDEX trace_unsettled_idx ON trace USING btree (written_at) WHERE (settled_at IS NULL);
 CREATE INDEX trace_user_idx ON trace USING btree (project_id, user_id, started_at DESC) WHERE (user_id IS NOT NULL);
+
+-- api/traces
+create table trace_due (
+  id bigint not null generated always as identity,
+  source text not null,
+  source_id uuid not null,
+  leased_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  constraint trace_due_pkey PRIMARY KEY (id)
+);
 
 -- api/traces
 create table trace_session (

@@ -6,6 +6,7 @@ import type { Bus } from "#bus/bus.ts";
 import { heartbeatLostS } from "#contracts/internal_calls.ts";
 import { purgeBefore, purgeInPortions } from "#store/purge.ts";
 import type { Sql } from "#store/sql.ts";
+import { noteTracesOf } from "#traces/trace_due.ts";
 
 /** Calls of a gateway that lives but reaches no api go on for this long. */
 const unreachableMs = 5 * 60 * 1000;
@@ -30,7 +31,7 @@ export async function sweepCalls(deps: { sql: Sql; bus: Bus; now(): Date }): Pro
   const lostBefore = new Date(now.getTime() - heartbeatLostS * 1000);
   const unreachableBefore = new Date(now.getTime() - unreachableMs);
   const livingGateways = [...(await deps.bus.capacities()).keys()];
-  const closed = await sql`
+  const closed = await sql<{ id: string }[]>`
     with lost as (
       select call.id from call
       left join gateway_heartbeat gateway on gateway.gateway_id = call.gateway_id
@@ -41,11 +42,14 @@ export async function sweepCalls(deps: { sql: Sql; bus: Bus; now(): Date }): Pro
           or call.heartbeat_at < ${unreachableBefore}
         )
       order by call.id limit ${batchMax} for update of call skip locked
-    )
-    update call
-    set state = 'ended', end_reason = 'error', error_code = 'gateway_lost', ended_at = call.heartbeat_at,
-        duration_ms = extract(epoch from call.heartbeat_at - call.started_at) * 1000
-    from lost where call.id = lost.id`;
+    ),
+    closed as (
+      update call
+      set state = 'ended', end_reason = 'error', error_code = 'gateway_lost', ended_at = call.heartbeat_at,
+          duration_ms = extract(epoch from call.heartbeat_at - call.started_at) * 1000
+      from lost where call.id = lost.id
+      returning call.id)
+    ${noteTracesOf(sql, "call", sql`closed`)}`;
   const expired = await sql`
     with overdue as (
       select id from call where state = 'reserved' and expires_at <= ${now}

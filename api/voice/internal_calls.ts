@@ -26,6 +26,7 @@ import { validatorFor } from "#http/validation.ts";
 import { pricesFor } from "#providers/price_table.ts";
 import type { Encryption } from "#store/encryption.ts";
 import { type AnySql, json, type Sql } from "#store/sql.ts";
+import { noteTracesDue } from "#traces/trace_due.ts";
 import { callConfigFor, type Variables } from "./agent_config.ts";
 import { openCredentials, withAppInputs } from "./agent_connections.ts";
 import type { AppInputs } from "./app_inputs.ts";
@@ -132,9 +133,13 @@ export function internalCallRoutes({
         const callIds = body.calls.map((call) => call.call_id);
         const alive = await sql.begin(async (transaction) => {
           await beatGateway(transaction, body.gateway_id, now());
-          const ids = await beatCalls(transaction, body.gateway_id, callIds, now());
-          await writeProgress(transaction, await ownReports(transaction, body.gateway_id, reports));
-          return new Set(ids);
+          const ids = new Set(await beatCalls(transaction, body.gateway_id, callIds, now()));
+          const own = await ownReports(transaction, body.gateway_id, reports);
+          await writeProgress(transaction, own);
+          // A call that the sweeper was faster to close still grew.
+          const late = own.map(({ call_id }) => call_id).filter((id) => !ids.has(id));
+          if (late.length > 0) await noteTracesDue(transaction, "call", late);
+          return ids;
         });
         return { closed: callIds.filter((callId) => !alive.has(callId)) };
       },
@@ -158,6 +163,7 @@ export function internalCallRoutes({
                 end_reason = ${body.end.reason}, error_code = ${body.end.error_code ?? null}
             where id = ${params.call_id} and state = 'in_progress' and gateway_id = ${body.gateway_id}`;
           await writeProgress(transaction, await ownReports(transaction, body.gateway_id, reports));
+          await noteTracesDue(transaction, "call", [params.call_id]);
         });
       },
     }),
@@ -231,8 +237,8 @@ async function beatCalls(sql: AnySql, gatewayId: string, callIds: readonly strin
 /** The reports of calls that this gateway opened, whatever became of them. */
 async function ownReports(sql: AnySql, gatewayId: string, reports: readonly CallProgress[]): Promise<CallProgress[]> {
   const grown = reports.filter(
-    ({ items, turns, events, tools, usage }) =>
-      items.length + turns.length + (events?.length ?? 0) + (tools?.length ?? 0) > 0 || usage,
+    ({ items, turns, events, tools, requests, usage }) =>
+      items.length + turns.length + (events?.length ?? 0) + (requests?.length ?? 0) + (tools?.length ?? 0) > 0 || usage,
   );
   if (grown.length === 0) return [];
   const rows = await sql<{ id: string }[]>`

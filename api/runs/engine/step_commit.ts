@@ -4,6 +4,7 @@
  */
 import type { RunEvent } from "#contracts/run_event.ts";
 import type { AnySql, Sql } from "#store/sql.ts";
+import { noteTracesDue } from "#traces/trace_due.ts";
 import { deliverCallbacksTask } from "../run_queue.ts";
 import type { NodeRunRow, RunOutcome } from "../run_rows.ts";
 import type { AskedInput } from "./input_answers.ts";
@@ -185,8 +186,8 @@ async function closeInputs(sql: AnySql, batch: readonly Step[], now: Date): Prom
 }
 
 /**
- * What belongs to the end of a run, in the same transaction: nobody can answer it any more, and a
- * callback is never forgotten, and never sent for a run that did not end.
+ * What belongs to the end of a run, in the same transaction: nobody can answer it any more, its trace is due, and
+ * a callback is never forgotten, and never sent for a run that did not end.
  */
 function endRuns(sql: AnySql, batch: readonly Step[], now: Date) {
   const ended = batch
@@ -194,6 +195,7 @@ function endRuns(sql: AnySql, batch: readonly Step[], now: Date) {
     .map(({ run }) => run.id);
   if (ended.length === 0) return [];
   return [
+    noteTracesDue(sql, "run", ended),
     sql`
       update input_request set status = 'canceled', resolved_at = ${now}
       where run_id = any (${ended}::uuid[]) and status = 'pending'`,
