@@ -277,6 +277,16 @@ create table call_item (
   constraint call_item_role_check CHECK ((role = ANY (ARRAY['user'::text, 'agent'::text])))
 );
 
+-- api/voice
+create table call_request (
+  call_id uuid not null,
+  request_id text not null,
+  position bigint not null generated always as identity,
+  request json not null,
+  constraint call_request_pkey PRIMARY KEY (call_id, request_id),
+  constraint call_request_call_id_fkey FOREIGN KEY (call_id) REFERENCES call(id) ON DELETE CASCADE
+);
+
 -- api
 create table call_run (
   call_id uuid not null,
@@ -289,16 +299,6 @@ create table call_run (
 );
 CREATE INDEX call_run_ending ON call_run USING btree (call_id) WHERE ends_with_call;
 CREATE INDEX call_run_run ON call_run USING btree (run_id);
-
--- api/voice
-create table call_request (
-  call_id uuid not null,
-  request_id text not null,
-  position bigint not null generated always as identity,
-  request json not null,
-  constraint call_request_pkey PRIMARY KEY (call_id, request_id),
-  constraint call_request_call_id_fkey FOREIGN KEY (call_id) REFERENCES call(id) ON DELETE CASCADE
-);
 
 -- api/voice
 create table call_tool (

@@ -215,10 +215,11 @@ function toolSpan(call: RecordedCall, tool: CallTool, turns: readonly Turn[]): S
     duration_ms: tool.duration_ms ?? Math.max(0, call.duration_ms - tool.started_ms),
     input: tool.arguments,
     output: tool.result,
-    attributes: {
+    attributes: attributesOf({
       ...toolAttributes({ name: tool.name, callId: tool.tool_call_id }),
       "frontdesk.tool.source": tool.source,
-    },
+      "frontdesk.run.id": tool.run_id,
+    }),
   });
 }
 

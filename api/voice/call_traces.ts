@@ -11,7 +11,7 @@ const lists = {
     order: "start_ms, position",
   },
   tools: {
-    fields: "tool_call_id, name, source, state, arguments, result, error, started_ms, duration_ms",
+    fields: "tool_call_id, name, source, state, run_id, arguments, result, error, started_ms, duration_ms",
     from: "call_tool",
     order: "position",
   },

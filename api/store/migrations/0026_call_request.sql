@@ -1,4 +1,4 @@
--- compatible with: 0024
+-- compatible with: 0025
 -- Requests of a call to its models: who answered, what it took and what it cost.
 
 create table call_request (

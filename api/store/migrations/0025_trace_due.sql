@@ -1,4 +1,4 @@
--- compatible with: 0023
+-- compatible with: 0024
 -- Runs and calls that are over, or grew after their end, and are to be written as traces. Rows are made in the
 -- transaction of the end, and deleted when the trace is durable. The same one twice is no harm.
 create table trace_due (
