@@ -78,6 +78,19 @@ const toolManners = {
     ...oneOf(["cancel", "finish"]),
     about: "what becomes of it when the caller takes the floor; cancel for GET, else finish",
   }),
+  on_duplicate: Type.Optional({
+    ...oneOf(["reuse", "run"]),
+    about:
+      "the same call again, before the caller has heard an answer: `reuse` (default) gives it the first one's result, `run` runs it again",
+  }),
+  confirm: Type.Optional(
+    Type.Boolean({
+      about: "true: it runs only when the caller's last turn was a yes, which code checks, not the model",
+    }),
+  ),
+  sensitive: Type.Optional(
+    Type.Boolean({ about: "true: what it is given and what it answers is in no record and no event" }),
+  ),
 };
 
 export const HttpTool = named(

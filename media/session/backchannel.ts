@@ -1,4 +1,5 @@
 /** Whether what was said over the agent is a listener's ("mm-hm", "okay", or too few words), who does not want the floor. Pure. */
+import { plainWords } from "../words/plain_words.ts";
 import type { Words } from "../words/words.ts";
 
 /** Who says more, or speaks longer, has something to say. */
@@ -53,11 +54,6 @@ export class Backchannels {
       return isListened && this.#isMadeOf(words.slice(i + 1), isAsked);
     });
   }
-}
-
-function plainWords(text: string): string[] {
-  const plain = text.toLowerCase().replaceAll("’", "'");
-  return plain.match(/[\p{L}\p{N}]+(?:['-][\p{L}\p{N}]+)*/gu) ?? [];
 }
 
 /** Whether the sentence around `at`, or the one before it, is a question. */

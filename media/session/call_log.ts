@@ -66,6 +66,12 @@ export class CallLog {
     return history;
   }
 
+  /** What the caller said last, if nothing was said since. */
+  get lastTurn(): string | undefined {
+    const last = this.#history.findLast(({ role }) => role === "user" || role === "agent");
+    return last?.role === "user" ? last.text : undefined;
+  }
+
   remember(item: HistoryItem): void {
     if (item.role === "agent" && !item.text) return;
     this.#history.push(item);

@@ -26,6 +26,7 @@ import { noRemoteTools, type RemoteTools } from "../tools/remote_tools.ts";
 import type { Tool } from "../tools/tool.ts";
 import { ToolReports } from "../tools/tool_reports.ts";
 import { Transfers } from "../tools/transfers.ts";
+import { agrees } from "../words/consent.ts";
 import { wordsFor } from "../words/words_for.ts";
 import { Backchannels } from "./backchannel.ts";
 import { CallLog } from "./call_log.ts";
@@ -218,7 +219,8 @@ class Session implements MediaSession {
     const fillers = new Fillers(config.tts.language, fillersOf(config));
     const told = { notices: this.#notices, log: this.#log, fillers, dispatch };
     const reports = new ToolReports({ ...told, nowMs, callMs, onFault: this.#onFault });
-    this.#tools = new CallTools(deps.scheduler, reports);
+    const words = wordsFor(config.stt?.language ?? config.tts.language);
+    this.#tools = new CallTools(deps.scheduler, reports, () => agrees(this.#log.lastTurn ?? "", words));
     this.#clientTools = new ClientTools(this.#notices);
     this.#transfers = new Transfers(this.#notices, () => this.end("transferred"));
     const toolsHost = {

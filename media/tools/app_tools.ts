@@ -1,5 +1,6 @@
 /** Tools that are runs of apps: started once for each call, followed to their end, cancelled when they are given up. */
 import type { CallAppTool } from "#contracts/voice_agent.ts";
+import { mannersOf } from "./manners.ts";
 import type { RemoteTools } from "./remote_tools.ts";
 import { type Tool, textOf } from "./tool.ts";
 
@@ -19,6 +20,7 @@ export function appToolOf(config: CallAppTool, { callId, remote }: AppToolHost):
       timeoutMs: (config.timeout_s ?? timeoutSDefault) * 1000,
       longRunning: long_running,
       onInterrupt: config.on_interrupt ?? "finish",
+      ...mannersOf(config),
       ...(progress === "spoken" && { speaksProgress: true }),
     },
     async run(given, { toolCallId, signal, progress: tell }) {

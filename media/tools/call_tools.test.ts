@@ -136,6 +136,17 @@ describe("the tools of a call", () => {
     assert.equal((await desk.run(callOf("c4", { a: 1, b: { c: 2, d: 3 } }), never)).text, "run 2");
   });
 
+  it("run again for equal calls where they are to, side by side too", async () => {
+    let runs = 0;
+    const { desk } = toolsOf(toolOf(async () => ({ text: `run ${++runs}`, isError: false }), { runsAgain: true }));
+    const results = await Promise.all([desk.run(callOf("c1"), never), desk.run(callOf("c2"), never)]);
+    results.push(await desk.run(callOf("c3"), never));
+    assert.deepEqual(
+      results.map(({ text }) => text),
+      ["run 1", "run 2", "run 3"],
+    );
+  });
+
   it("are told apart where the model's server numbers the calls of each answer anew", async () => {
     const asked: string[] = [];
     const { desk, told } = toolsOf(

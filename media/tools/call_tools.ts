@@ -79,6 +79,8 @@ interface Run {
 export const runningMax = 8;
 /** More are refused. */
 export const tasksMax = 8;
+const unconfirmed =
+  "not_confirmed: tell the caller what would be done and ask for a yes; call this again when the caller has said it";
 /** Runs whose answers nobody has heard yet. */
 const keptRunsMax = 64;
 
@@ -91,13 +93,16 @@ export class CallTools implements ToolDesk {
   readonly #ids = new Set<string>();
   readonly #scheduler: Scheduler;
   readonly #listener: ToolListener;
+  readonly #hasYes: () => boolean;
   #running = 0;
   #taskCount = 0;
   #isClosed = false;
 
-  constructor(scheduler: Scheduler, listener: ToolListener) {
+  /** `hasYes`: whether the caller's last turn was a yes, and nobody has spoken since. */
+  constructor(scheduler: Scheduler, listener: ToolListener, hasYes: () => boolean = () => false) {
     this.#scheduler = scheduler;
     this.#listener = listener;
+    this.#hasYes = hasYes;
   }
 
   /** Offers more tools, from the next request to the model on. A name that is taken is not replaced. */
@@ -137,13 +142,14 @@ export class CallTools implements ToolDesk {
     const problem = call.problem ?? tool.problemOf?.(call.arguments);
     if (problem) return this.#refuse(asked, { text: `invalid_arguments: ${problem}`, isError: true });
     const key = `${call.name} ${canonical(call.arguments)}`;
-    const equal = this.#runs.get(key);
+    const equal = tool.policy.runsAgain ? undefined : this.#runs.get(key);
     if (equal) return this.#follow(asked, equal, signal);
     if (tool.policy.longRunning && this.#tasks.size >= tasksMax) {
       return this.#refuse(asked, { text: `Expected at most ${tasksMax} tasks at a time`, isError: true });
     }
+    if (tool.policy.needsYes && !this.#hasYes()) return this.#refuse(asked, { text: unconfirmed, isError: true });
     const run = this.#begin(asked, tool);
-    this.#keep(key, run);
+    if (!tool.policy.runsAgain) this.#keep(key, run);
     if (run.task) return startedResult(run.task);
     return this.#wait(run, signal);
   }

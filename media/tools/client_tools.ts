@@ -3,6 +3,7 @@ import { argumentProblem, parametersOf } from "#contracts/tool_params.ts";
 import type { ClientTool } from "#contracts/voice_agent.ts";
 import type { ClientMessageOf } from "#contracts/voice_protocol.ts";
 import type { Notices } from "../session/notices.ts";
+import { mannersOf } from "./manners.ts";
 import { type AbortReason, type Tool, type ToolContext, type ToolResult, textOf } from "./tool.ts";
 
 const timeoutSDefault = 10;
@@ -27,7 +28,12 @@ export class ClientTools {
     return {
       spec: { name, description, parameters: parametersOf(params) },
       source: "client",
-      policy: { timeoutMs, longRunning: long_running, onInterrupt: config.on_interrupt ?? "finish" },
+      policy: {
+        timeoutMs,
+        longRunning: long_running,
+        onInterrupt: config.on_interrupt ?? "finish",
+        ...mannersOf(config),
+      },
       problemOf: (given) => argumentProblem(params, given),
       run: (given, context) => {
         this.#notices.send({

@@ -4,6 +4,7 @@ import type { Credentials } from "#contracts/internal_calls.ts";
 import { argumentProblem, parametersOf } from "#contracts/tool_params.ts";
 import type { HttpTool } from "#contracts/voice_agent.ts";
 import { bearerOf } from "./bearer.ts";
+import { mannersOf } from "./manners.ts";
 import type { RemoteTools } from "./remote_tools.ts";
 import { type Tool, textOf } from "./tool.ts";
 
@@ -26,6 +27,7 @@ export function httpToolOf(config: HttpTool, { callId, credentials, remote }: Ht
       timeoutMs: (config.timeout_s ?? (long_running ? longTimeoutSDefault : timeoutSDefault)) * 1000,
       longRunning: long_running,
       onInterrupt: config.on_interrupt ?? (method === "GET" ? "cancel" : "finish"),
+      ...mannersOf(config),
     },
     problemOf: (given) => argumentProblem(params, given),
     async run(given, { toolCallId, signal }) {

@@ -25,6 +25,12 @@ export interface ToolPolicy {
   longRunning: boolean;
   /** What becomes of it when the caller takes the floor. */
   onInterrupt: "finish" | "cancel";
+  /** The same call again is another run, also where nobody has heard of the first. */
+  runsAgain?: true;
+  /** Only when the caller's last turn was a yes. */
+  needsYes?: true;
+  /** What it is given and what it answers is for the model alone. */
+  isSensitive?: true;
   /** What it tells of itself while it runs is said to the caller. */
   speaksProgress?: true;
 }

@@ -39,10 +39,11 @@ export class ToolReports implements ToolListener {
   }
 
   /** As the call's record has it. */
-  #kept({ call, source, startedMs, taskId, runId }: AskedTool, outcome?: ToolOutcome): CallTool {
-    const text = outcome ? cutText(outcome.result.text, keptResultBytesMax) : null;
+  #kept(asked: AskedTool, outcome?: ToolOutcome): CallTool {
+    const { call, source, startedMs, taskId, runId, policy } = asked;
+    const text = outcome ? cutText(shownText(asked, outcome), keptResultBytesMax) : null;
     const isDone = outcome?.phase === "completed";
-    const isKept = Buffer.byteLength(JSON.stringify(call.arguments)) <= keptArgumentsBytesMax;
+    const isKept = !policy?.isSensitive && Buffer.byteLength(JSON.stringify(call.arguments)) <= keptArgumentsBytesMax;
     return {
       tool_call_id: call.id,
       name: call.name,
@@ -51,7 +52,7 @@ export class ToolReports implements ToolListener {
       ...(taskId !== undefined && { task_id: taskId }),
       ...(runId !== undefined && { run_id: runId }),
       arguments: isKept ? call.arguments : null,
-      result: isDone ? text : null,
+      result: isDone && !policy?.isSensitive ? text : null,
       error: isDone ? null : text,
       started_ms: Math.round(this.#host.callMs(startedMs)),
       duration_ms: outcome ? Math.round(outcome.durationMs) : null,
@@ -62,6 +63,7 @@ export class ToolReports implements ToolListener {
     const { notices, log } = this.#host;
     // A run that is known has something to show for it in the record, whatever becomes of the call.
     if (runId !== undefined) log.tool(this.#kept(asked));
+    if (asked.policy?.isSensitive) return;
     if (text !== undefined && asked.policy?.speaksProgress) this.#speak(asked, text);
     notices.send({
       ...labelsOf(asked),
@@ -92,7 +94,7 @@ export class ToolReports implements ToolListener {
     const { notices, log } = this.#host;
     log.tool(this.#kept(asked, outcome));
     const ended = { ...labelsOf(asked), phase, duration_ms: Math.round(durationMs) };
-    notices.send(phase === "completed" ? ended : { ...ended, error: result.text });
+    notices.send(phase === "completed" ? ended : { ...ended, error: shownText(asked, outcome) });
     if (result.isMissing) notices.warn("not_available", result.text, asked.call.id);
     if (asked.taskId === undefined) {
       log.remember(rememberedCall(asked.call, result));
@@ -111,6 +113,11 @@ export class ToolReports implements ToolListener {
   fault(cause: unknown): void {
     this.#host.onFault(cause);
   }
+}
+
+/** What came of it, as others than the model are told. */
+function shownText({ policy }: AskedTool, { phase, result }: ToolOutcome): string {
+  return policy?.isSensitive && phase === "failed" ? "The tool failed" : result.text;
 }
 
 function labelsOf({ call, source, taskId, runId }: AskedTool) {

@@ -176,6 +176,54 @@ describe("a turn with tools", () => {
     assert.match(third?.result ?? "", /… \(cut\)$/);
   });
 
+  it("runs what asks for a yes when the caller's last turn was one, and not on a yes of before", async () => {
+    const books = tool("book_room", { needsYes: true, onInterrupt: "finish" });
+    const llm = model(
+      [ask("c1", "book_room")],
+      [text("Shall I book it?")],
+      [ask("c2", "book_room")],
+      [text("It is booked.")],
+      [ask("c3", "book_room", { again: true })],
+      [text("Shall I book another?")],
+    );
+    const h = new SessionHarness({ config, llm, tools: [books] });
+    await h.run(200);
+    for (const said of ["A room, please", "Yes, go ahead", "Thanks"]) {
+      const spoken = h.messages("agent_speech_done").length;
+      await h.command({ type: "user_message", text: said });
+      await h.run(100);
+      books.finish({ text: "booked", isError: false });
+      await h.runUntil("agent_speech_done", spoken + 1);
+    }
+    assert.deepEqual(
+      h.messages("tool_event").map(({ phase }) => phase),
+      ["started", "failed", "started", "completed", "started", "failed"],
+    );
+    assert.match(h.messages("tool_event")[1]?.error ?? "", /^not_confirmed: .*ask for a yes/);
+  });
+
+  it("shows what is sensitive to the model alone", async () => {
+    const card = "4111 1111 1111 1111";
+    const pays = tool("pay", { isSensitive: true });
+    const refuses = {
+      ...tool("check", { isSensitive: true }),
+      run: async () => Promise.reject(new ToolError(`No such card: ${card}`)),
+    };
+    const llm = model([ask("c1", "pay", { card }), ask("c2", "check", { card })], [text("It is paid.")]);
+    const h = new SessionHarness({ config, llm, tools: [pays, refuses] });
+    await h.run(200);
+    await h.command({ type: "user_message", text: "I would like to pay" });
+    pays.finish({ text: `paid with ${card}`, isError: false });
+    await h.runUntil("agent_speech_done");
+    assert.ok(roles(llm.asked[1])?.includes(`tool pay: paid with ${card}`));
+    await h.command({ type: "hang_up" });
+    assert.ok(!JSON.stringify([h.allMessages(), h.records]).includes("4111"));
+    const kept = new Map(h.records.flatMap(({ tools = [] }) => tools).map((one) => [one.name, one]));
+    const ofCard = (name: string) => [kept.get(name)?.state, kept.get(name)?.arguments, kept.get(name)?.result];
+    assert.deepEqual(ofCard("pay"), ["completed", null, null]);
+    assert.deepEqual([...ofCard("check"), kept.get("check")?.error], ["failed", null, null, "The tool failed"]);
+  });
+
   it("ends its tools with the call", async () => {
     const slow = tool("find_room", { onInterrupt: "finish" });
     const h = new SessionHarness({ config, llm: model([ask("c1", "find_room")]), tools: [slow] });

@@ -19,4 +19,11 @@ export const de: Words = {
     ...["alles klar", "na klar", "sehr gut", "ja genau", "in ordnung"],
   ],
   stops: ["stopp", "stop", "halt", "warte", "warten sie", "moment", "nein", "entschuldigung", "hallo"],
+  yes: [
+    ..."ja jaja jo jawohl jep gerne okay ok klar genau richtig sicher einverstanden stimmt".split(" "),
+    ...["na klar", "alles klar", "auf jeden fall", "in ordnung", "machen sie das", "mach das"],
+  ],
+  no: "nein nee nö nicht kein keine keinen nie stopp stop halt warten warte moment falsch abbrechen später lieber".split(
+    " ",
+  ),
 };

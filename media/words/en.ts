@@ -18,4 +18,9 @@ export const en: Words = {
     ...["of course", "all right", "indeed"],
   ],
   stops: ["stop", "wait", "hold on", "hang on", "no", "sorry", "excuse me", "one moment", "hello"],
+  yes: [
+    ..."yes yeah yep yup sure okay ok absolutely definitely certainly correct exactly".split(" "),
+    ...["go ahead", "do it", "of course", "all right", "alright", "sounds good", "that is right", "that's right"],
+  ],
+  no: "no not nope don't never wait stop cancel wrong hold later instead".split(" "),
 };

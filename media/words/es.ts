@@ -17,4 +17,9 @@ export const es: Words = {
     ...["de acuerdo", "muy bien", "por supuesto", "claro que sí", "eso es", "está bien"],
   ],
   stops: ["para", "pare", "espera", "espere", "no", "perdón", "perdone", "un momento", "hola"],
+  yes: [
+    ..."sí si ok okay vale claro exacto correcto perfecto adelante hágalo hazlo".split(" "),
+    ...["de acuerdo", "por supuesto", "claro que sí", "está bien", "muy bien"],
+  ],
+  no: "no nunca jamás espera espere cancela cancele incorrecto tampoco nada mejor".split(" "),
 };

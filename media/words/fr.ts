@@ -18,4 +18,9 @@ export const fr: Words = {
     ...["ah oui", "bien sûr", "très bien", "c'est ça", "tout à fait", "ça marche"],
   ],
   stops: ["stop", "arrêtez", "attendez", "attends", "non", "pardon", "un instant", "excusez-moi", "allô"],
+  yes: [
+    ..."oui ouais ok okay d'accord volontiers exactement parfait absolument certainement".split(" "),
+    ...["bien sûr", "tout à fait", "ça marche", "allez-y", "vas-y", "c'est ça"],
+  ],
+  no: "non pas jamais stop arrêtez attendez attends annulez faux plutôt aucun aucune".split(" "),
 };

@@ -17,4 +17,9 @@ export const it: Words = {
     ...["va bene", "d'accordo", "molto bene", "come no", "certo che sì"],
   ],
   stops: ["stop", "fermo", "aspetta", "aspetti", "no", "scusi", "scusa", "un momento", "pronto"],
+  yes: [
+    ..."sì si ok okay certo esatto giusto perfetto volentieri procedi proceda".split(" "),
+    ...["va bene", "d'accordo", "certo che sì", "come no", "lo faccia"],
+  ],
+  no: "no non mai niente fermo ferma aspetta aspetti annulla annulli sbagliato piuttosto".split(" "),
 };

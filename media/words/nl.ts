@@ -17,4 +17,9 @@ export const nl: Words = {
     ...["dat klopt", "ja hoor", "heel goed", "is goed"],
   ],
   stops: ["stop", "wacht", "wacht even", "nee", "sorry", "pardon", "een moment", "momentje", "hallo"],
+  yes: [
+    ..."ja jaja jawel ok oké okay graag prima precies juist klopt natuurlijk akkoord zeker".split(" "),
+    ...["ja hoor", "is goed", "dat klopt", "doe maar"],
+  ],
+  no: "nee niet geen nooit stop wacht annuleer fout verkeerd liever later".split(" "),
 };

@@ -15,4 +15,9 @@ export const pt: Words = {
     ...["está bem", "tudo bem", "com certeza", "muito bem", "de acordo"],
   ],
   stops: ["pare", "para", "espere", "espera", "não", "desculpe", "um momento", "alô", "olá"],
+  yes: [
+    ..."sim ok okay claro certo exato perfeito correto confirmo".split(" "),
+    ...["com certeza", "está bem", "tudo bem", "de acordo", "pode ser", "pode sim"],
+  ],
+  no: "não nao nunca espere espera cancele cancela errado nenhum nenhuma melhor".split(" "),
 };

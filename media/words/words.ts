@@ -18,4 +18,8 @@ export interface Words {
   answers: readonly string[];
   /** What takes the floor from the agent, however few words an agent's configuration lets pass. */
   stops: readonly string[];
+  /** Says that something is to be done, where nothing of `no` stands beside it. */
+  yes: readonly string[];
+  /** Takes back, puts off or forbids. Single words. */
+  no: readonly string[];
 }
