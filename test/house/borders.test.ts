@@ -64,10 +64,10 @@ describe("the borders between rooms", () => {
     );
   });
 
-  it("let a vendor's twin import contracts alone, by lint", () => {
+  it("let a vendor's twin import contracts and what twins share alone, by lint", () => {
     const forbidden = ["./llm.ts", "../waiting.ts", "#outbound/guarded_http.ts", "#providers/waiting.ts"];
     const path = "api/providers/openai/twin.ts";
-    const fine = ["#contracts/vendor_twin.ts", "node:http", "ws"];
+    const fine = ["#contracts/vendor_twin.ts", "../twin_server.ts", "node:http", "ws"];
     assert.deepEqual(
       judge(new Map([[path, [...forbidden, ...fine]]]))
         .get(path)
@@ -77,7 +77,9 @@ describe("the borders between rooms", () => {
   });
 
   it("let twins into tests, the load tool and other vendors' twins alone", () => {
-    const users = sources.filter(({ specifiers }) => specifiers.some((specifier) => specifier.endsWith("/twin.ts")));
+    const users = sources.filter(({ specifiers }) =>
+      specifiers.some((specifier) => /\/twin(_server)?\.ts$/.test(specifier)),
+    );
     assert.deepEqual(
       users
         .map(({ path }) => path)

@@ -66,7 +66,7 @@ export function filesForTestsAlone(sources: readonly Source[]): string[] {
 }
 
 /** A vendor's twin, and a suite that each new vendor must pass, stand beside what they test. */
-const standsBesideProduct = /(\/twin|_contract)\.ts$/;
+const standsBesideProduct = /(\/twin|\/twin_server|_contract)\.ts$/;
 
 /** What is started or loaded by name. */
 function entryFiles(): string[] {

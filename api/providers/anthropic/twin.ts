@@ -4,10 +4,9 @@
  * of one role in a row, a call without its result.
  * Wire: https://platform.claude.com/docs/en/api/messages-streaming
  */
-import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import type { TwinBehaviour, VendorTwin } from "#contracts/vendor_twin.ts";
+import { breakOff, startTwinServer } from "../twin_server.ts";
 
 interface Block {
   type: string;
@@ -29,7 +28,7 @@ const secret = "sk-ant-twin";
 
 export async function startTwin(): Promise<VendorTwin> {
   let behaviour: TwinBehaviour = "answers";
-  const server = createServer(async (request, response) => {
+  const { url, close } = await startTwinServer(async (request, response) => {
     let body = "";
     for await (const chunk of request) body += chunk;
     if (request.headers.authorization !== `Bearer ${secret}`) return refuse(response, 401, "authentication_error");
@@ -41,20 +40,14 @@ export async function startTwin(): Promise<VendorTwin> {
     if (request.method !== "POST" || request.url !== "/v1/messages") return refuse(response, 404, "not_found_error");
     answer(behaviour, JSON.parse(body) as MessagesRequest, response);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
   return {
-    access: { secret, baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
+    access: { secret, baseUrl: url },
     play(stage, next) {
       if (stage !== "llm") return undefined;
       behaviour = next;
       return { model: "twin-1" };
     },
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    close,
   };
 }
 
@@ -94,8 +87,7 @@ function sayBack({ messages }: MessagesRequest, response: ServerResponse, drops:
   send(response, { type: "ping" });
   const said = { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "You said: " } };
   if (drops) {
-    // What was written has to leave before the connection breaks.
-    response.write(eventOf(said), () => setImmediate(() => response.destroy()));
+    breakOff(response, eventOf(said));
     return;
   }
   send(response, said);

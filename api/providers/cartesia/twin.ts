@@ -2,11 +2,10 @@
  * A server that speaks Cartesia's speech socket: each context is a tone as long as its text, in two pieces.
  * Wire: https://docs.cartesia.ai/api-reference/tts/websocket
  */
-import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
-import { type WebSocket, WebSocketServer } from "ws";
+import type { IncomingMessage } from "node:http";
+import type { WebSocket } from "ws";
 import type { TwinBehaviour, VendorTwin } from "#contracts/vendor_twin.ts";
+import { startTwinServer, targetOf, toneOf } from "../twin_server.ts";
 
 interface Generation {
   context_id: string;
@@ -30,36 +29,27 @@ export async function startTwin(): Promise<VendorTwin> {
   let behaviour: TwinBehaviour = "answers";
   const isKnown = ({ headers }: IncomingMessage) =>
     headers.authorization === `Bearer ${secret}` && headers["cartesia-version"] === version;
-  const server = createServer((request, response) => {
-    response.writeHead(isKnown(request) ? 200 : 401, { "content-type": "application/json" });
-    response.end('{"data":[],"has_more":false}');
-  });
-  const sockets = new WebSocketServer({ noServer: true });
-  server.on("upgrade", (request, socket, head) => {
-    // Who is refused may be gone before it has read why.
-    socket.on("error", () => {});
-    const isThere = request.url?.split("?")[0] === "/tts/websocket";
-    if (!isKnown(request) || !isThere) {
-      socket.end(`HTTP/1.1 ${isThere ? 401 : 404} No\r\ncontent-length: ${secret.length}\r\n\r\n${secret}`);
-      return;
-    }
-    sockets.handleUpgrade(request, socket, head, (opened) => serve(opened, () => behaviour));
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const { url, close } = await startTwinServer(
+    (request, response) => {
+      response.writeHead(isKnown(request) ? 200 : 401, { "content-type": "application/json" });
+      response.end('{"data":[],"has_more":false}');
+    },
+    {
+      refusal(request) {
+        if (targetOf(request).pathname !== "/tts/websocket") return { status: 404, body: secret };
+        return isKnown(request) ? undefined : { status: 401, body: secret };
+      },
+      serve: (socket) => serve(socket, () => behaviour),
+    },
+  );
   return {
-    access: { secret, baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
+    access: { secret, baseUrl: url },
     play(stage, next) {
       if (stage !== "tts" || next === "calls_tool") return undefined;
       behaviour = next;
       return { voice: "a-voice" };
     },
-    async close() {
-      for (const client of sockets.clients) client.terminate();
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    close,
   };
 }
 
@@ -102,12 +92,4 @@ function answer(socket: WebSocket, request: Generation, behaviour: TwinBehaviour
     chunk(sound.subarray(half));
     send({ type: "done", done: true, status_code: 200 });
   });
-}
-
-function toneOf(durationMs: number, rateHz: number): Buffer {
-  const sound = Buffer.alloc(Math.round((durationMs * rateHz) / 1000) * 2);
-  for (let at = 0; at < sound.length; at += 2) {
-    sound.writeInt16LE(Math.round(4000 * Math.sin((Math.PI * 440 * at) / rateHz)), at);
-  }
-  return sound;
 }

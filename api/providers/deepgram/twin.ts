@@ -3,12 +3,10 @@
  * of it there was when it is asked to finalize, Flux (`/v2/listen`) when 240 ms of quiet have followed.
  * Wires: https://developers.deepgram.com/reference/speech-to-text
  */
-import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
-import type { Duplex } from "node:stream";
-import { type WebSocket, WebSocketServer } from "ws";
+import type { IncomingMessage } from "node:http";
+import type { WebSocket } from "ws";
 import type { TwinBehaviour, VendorTwin } from "#contracts/vendor_twin.ts";
+import { startTwinServer, targetOf } from "../twin_server.ts";
 
 const secret = "dg-twin-secret";
 const refusals: { [B in TwinBehaviour]?: number } = { fails: 503, rate_limited: 429 };
@@ -17,53 +15,39 @@ const loudFrom = 500;
 
 export async function startTwin(): Promise<VendorTwin> {
   let behaviour: TwinBehaviour = "answers";
-  const server = createServer((request, response) => {
-    const isKnown = request.headers.authorization === `Token ${secret}`;
-    response.writeHead(isKnown ? 200 : 401, { "content-type": "application/json" });
-    response.end(isKnown ? '{"projects":[]}' : '{"err_code":"INVALID_AUTH","err_msg":"Invalid credentials."}');
-  });
-  const sockets = new WebSocketServer({ noServer: true });
-  server.on("upgrade", (request, socket, head) => {
-    // Who is refused may be gone before it has read why.
-    socket.on("error", () => {});
-    const status = refusalOf(request) ?? refusals[behaviour];
-    if (status !== undefined) return refuse(socket, status);
-    sockets.handleUpgrade(request, socket, head, (opened) => serve(opened, urlOf(request), behaviour));
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const { url, close } = await startTwinServer(
+    (request, response) => {
+      const isKnown = request.headers.authorization === `Token ${secret}`;
+      response.writeHead(isKnown ? 200 : 401, { "content-type": "application/json" });
+      response.end(isKnown ? '{"projects":[]}' : '{"err_code":"INVALID_AUTH","err_msg":"Invalid credentials."}');
+    },
+    {
+      refusal(request) {
+        const status = refusalOf(request) ?? refusals[behaviour];
+        if (status === undefined) return undefined;
+        return { status, body: JSON.stringify({ err_code: "REFUSED", err_msg: `No: ${status} for ${secret}` }) };
+      },
+      serve: (socket, request) => serve(socket, targetOf(request), behaviour),
+    },
+  );
   return {
-    access: { secret, baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
+    access: { secret, baseUrl: url },
     models: { stt: ["nova-3", "flux-general-en"] },
     play(stage, next) {
       if (stage !== "stt" || next === "calls_tool") return undefined;
       behaviour = next;
       return {};
     },
-    async close() {
-      for (const client of sockets.clients) client.terminate();
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    close,
   };
 }
 
-const urlOf = (request: IncomingMessage) => new URL(request.url ?? "", "http://twin");
-
 function refusalOf(request: IncomingMessage): number | undefined {
-  const { pathname, searchParams: query } = urlOf(request);
+  const { pathname, searchParams: query } = targetOf(request);
   if (request.headers.authorization !== `Token ${secret}`) return 401;
   const isFlux = query.get("model")?.startsWith("flux-");
   if (pathname !== (isFlux ? "/v2/listen" : "/v1/listen")) return 404;
   return query.get("encoding") === "linear16" && Number(query.get("sample_rate")) > 0 ? undefined : 400;
-}
-
-function refuse(socket: Duplex, status: number): void {
-  const body = JSON.stringify({ err_code: "REFUSED", err_msg: `No: ${status} for ${secret}` });
-  socket.end(
-    `HTTP/1.1 ${status} No\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-  );
 }
 
 function serve(socket: WebSocket, { pathname, searchParams }: URL, behaviour: TwinBehaviour): void {

@@ -3,11 +3,10 @@
  * in two pieces; a closed context is final once what was flushed is spoken.
  * Wire: https://elevenlabs.io/docs/api-reference/text-to-speech/v-1-text-to-speech-voice-id-multi-stream-input
  */
-import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
-import { type WebSocket, WebSocketServer } from "ws";
+import type { IncomingMessage } from "node:http";
+import type { WebSocket } from "ws";
 import type { TwinBehaviour, VendorTwin } from "#contracts/vendor_twin.ts";
+import { startTwinServer, targetOf, toneOf } from "../twin_server.ts";
 
 interface ClientMessage {
   text?: string;
@@ -25,45 +24,37 @@ const contextsMax = 5;
 
 export async function startTwin(): Promise<VendorTwin> {
   let behaviour: TwinBehaviour = "answers";
-  const server = createServer((request, response) => {
-    response.writeHead(request.headers["xi-api-key"] === secret ? 200 : 401, { "content-type": "application/json" });
-    response.end("[]");
-  });
-  const sockets = new WebSocketServer({ noServer: true });
-  server.on("upgrade", (request, socket, head) => {
-    // Who is refused may be gone before it has read why.
-    socket.on("error", () => {});
-    const status = refusalOf(request) ?? refusals[behaviour];
-    if (status !== undefined) {
-      const body = JSON.stringify({ detail: { status: "refused", message: `No: ${status} for ${secret}` } });
-      socket.end(`HTTP/1.1 ${status} No\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
-      return;
-    }
-    const rateHz = Number(urlOf(request).searchParams.get("output_format")?.replace("pcm_", ""));
-    sockets.handleUpgrade(request, socket, head, (opened) => serve(opened, rateHz, behaviour));
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const { url, close } = await startTwinServer(
+    (request, response) => {
+      response.writeHead(request.headers["xi-api-key"] === secret ? 200 : 401, { "content-type": "application/json" });
+      response.end("[]");
+    },
+    {
+      refusal(request) {
+        const status = refusalOf(request) ?? refusals[behaviour];
+        if (status === undefined) return undefined;
+        const detail = { status: "refused", message: `No: ${status} for ${secret}` };
+        return { status, body: JSON.stringify({ detail }) };
+      },
+      serve(socket, request) {
+        const rateHz = Number(targetOf(request).searchParams.get("output_format")?.replace("pcm_", ""));
+        serve(socket, rateHz, behaviour);
+      },
+    },
+  );
   return {
-    access: { secret, baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
+    access: { secret, baseUrl: url },
     play(stage, next) {
       if (stage !== "tts" || next === "calls_tool") return undefined;
       behaviour = next;
       return { voice: "a-voice" };
     },
-    async close() {
-      for (const client of sockets.clients) client.terminate();
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    close,
   };
 }
 
-const urlOf = (request: IncomingMessage) => new URL(request.url ?? "", "http://twin");
-
 function refusalOf(request: IncomingMessage): number | undefined {
-  const { pathname, searchParams: query } = urlOf(request);
+  const { pathname, searchParams: query } = targetOf(request);
   if (request.headers["xi-api-key"] !== secret) return 401;
   if (!path.test(pathname)) return 404;
   const isFit = query.get("model_id") && /^pcm_\d+$/.test(query.get("output_format") ?? "");
@@ -98,12 +89,4 @@ function serve(socket: WebSocket, rateHz: number, behaviour: TwinBehaviour): voi
     }
     if (close_context && behaviour !== "drops" && texts.delete(contextId)) send({ isFinal: true, contextId });
   });
-}
-
-function toneOf(durationMs: number, rateHz: number): Buffer {
-  const sound = Buffer.alloc(Math.round((durationMs * rateHz) / 1000) * 2);
-  for (let at = 0; at < sound.length; at += 2) {
-    sound.writeInt16LE(Math.round(4000 * Math.sin((Math.PI * 440 * at) / rateHz)), at);
-  }
-  return sound;
 }

@@ -4,10 +4,9 @@
  * file is) and speech (a tone as long as the text).
  * Wire: https://platform.openai.com/docs/api-reference
  */
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TwinBehaviour, VendorTwin } from "#contracts/vendor_twin.ts";
+import { breakOff, startTwinServer, toneOf } from "../twin_server.ts";
 
 interface ChatRequest {
   messages: { role: string; content: string | null }[];
@@ -36,7 +35,7 @@ const handlers: { [S in Stage]: (behaviour: TwinBehaviour, asked: Asked) => void
 
 export async function startTwin(): Promise<VendorTwin> {
   const behaviours: { [S in Stage]: TwinBehaviour } = { stt: "answers", llm: "answers", tts: "answers" };
-  const server = createServer(async (request, response) => {
+  const { url, close } = await startTwinServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     if (request.headers.authorization !== `Bearer ${secret}`) return refuse(response, 401, "invalid_api_key");
@@ -45,20 +44,14 @@ export async function startTwin(): Promise<VendorTwin> {
     if (request.method !== "POST" || !stage) return refuse(response, 404, "not_found");
     answer(stage, behaviours[stage], { body: Buffer.concat(chunks), request, response });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
   return {
-    access: { secret, baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` },
+    access: { secret, baseUrl: `${url}/v1` },
     play(stage, next) {
       if (stage !== "llm" && next === "calls_tool") return undefined;
       behaviours[stage] = next;
       return { model: "twin-1" };
     },
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    close,
   };
 }
 
@@ -115,14 +108,6 @@ function speak(behaviour: TwinBehaviour, { body, response }: Asked): void {
   response.end(sound.subarray(half));
 }
 
-function toneOf(durationMs: number, rateHz: number): Buffer {
-  const sound = Buffer.alloc(Math.round((durationMs * rateHz) / 1000) * 2);
-  for (let at = 0; at < sound.length; at += 2) {
-    sound.writeInt16LE(Math.round(4000 * Math.sin((Math.PI * 440 * at) / rateHz)), at);
-  }
-  return sound;
-}
-
 /** The sizes are not known when it is written. */
 function streamedWavHeader(rateHz: number): Buffer {
   const header = Buffer.alloc(44, 0xff);
@@ -137,11 +122,6 @@ function streamedWavHeader(rateHz: number): Buffer {
   header.writeUInt16LE(16, 34);
   header.write("data", 36, "latin1");
   return header;
-}
-
-/** What was written leaves before the connection breaks. */
-function breakOff(response: ServerResponse, beginning: string | Uint8Array): void {
-  response.write(beginning, () => setImmediate(() => response.destroy()));
 }
 
 function sayBack({ messages }: ChatRequest, response: ServerResponse, drops: boolean): void {
