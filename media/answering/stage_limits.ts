@@ -2,6 +2,7 @@
 import type { CallConfig, ModelSettings, ModelStage } from "#contracts/voice_agent.ts";
 import { firstSignMsOf } from "#providers/stages.ts";
 import type { Scheduler } from "../threads/scheduler.ts";
+import { unlessAborted } from "../threads/unless_aborted.ts";
 
 /** How long each stage may give no sign before it has failed. */
 export interface StageLimits {
@@ -46,23 +47,14 @@ export async function within<T>(
   signal: AbortSignal,
   scheduler: Scheduler,
 ): Promise<T> {
-  let cancel = () => {};
-  const givenUp = new Promise<never>((_, reject) => {
-    const stop = scheduler.after(timeoutMs, () => reject(new StageTimeoutError(timeoutMs)));
-    const onAbort = () => reject(new Error("aborted"));
-    signal.addEventListener("abort", onAbort, { once: true });
-    cancel = () => {
-      stop();
-      signal.removeEventListener("abort", onAbort);
-    };
-    if (signal.aborted) onAbort();
+  let stopClock = () => {};
+  const late = new Promise<never>((_, reject) => {
+    stopClock = scheduler.after(timeoutMs, () => reject(new StageTimeoutError(timeoutMs)));
   });
-  // The loser of the race may still reject later: nobody waits for it any more.
-  promise.catch(() => {});
   try {
-    return await Promise.race([promise, givenUp]);
+    return await unlessAborted(Promise.race([promise, late]), signal);
   } finally {
-    cancel();
+    stopClock();
   }
 }
 

@@ -6,6 +6,7 @@
 import { setMaxListeners } from "node:events";
 import type { ToolSpec } from "#providers/provider.ts";
 import type { Scheduler } from "../threads/scheduler.ts";
+import { unlessAborted } from "../threads/unless_aborted.ts";
 import {
   type AbortReason,
   boundedText,
@@ -290,23 +291,6 @@ export class CallTools implements ToolDesk {
       if (onInterrupt === "cancel") run.abort.abort("interrupted" satisfies AbortReason);
       return abortedOutcome("interrupted").result;
     }
-  }
-}
-
-/** Rejects as soon as `signal` is aborted; what `promise` gives then is left behind. */
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  promise.catch(() => {});
-  let stop = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    const onAbort = () => reject(new Error("aborted"));
-    signal.addEventListener("abort", onAbort, { once: true });
-    stop = () => signal.removeEventListener("abort", onAbort);
-    if (signal.aborted) onAbort();
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    stop();
   }
 }
 

@@ -4,10 +4,7 @@ import type { ClientTool } from "#contracts/voice_agent.ts";
 import type { ClientMessageOf } from "#contracts/voice_protocol.ts";
 import type { Notices } from "../session/notices.ts";
 import { mannersOf } from "./manners.ts";
-import { type AbortReason, type Tool, type ToolContext, type ToolResult, textOf } from "./tool.ts";
-
-const timeoutSDefault = 10;
-const longTimeoutSDefault = 600;
+import { type AbortReason, type Tool, type ToolContext, type ToolResult, textOf, toolTimeoutMs } from "./tool.ts";
 
 interface Asked {
   context: ToolContext;
@@ -24,7 +21,7 @@ export class ClientTools {
 
   of(config: ClientTool): Tool {
     const { name, description = "", params = [], expects_response = true, long_running = false } = config;
-    const timeoutMs = (config.timeout_s ?? (long_running ? longTimeoutSDefault : timeoutSDefault)) * 1000;
+    const timeoutMs = toolTimeoutMs(config);
     return {
       spec: { name, description, parameters: parametersOf(params) },
       source: "client",

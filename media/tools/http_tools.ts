@@ -1,15 +1,11 @@
 /** Tools that are HTTP requests, as a call has them; they are made on the tools' thread. */
-
 import type { Credentials } from "#contracts/internal_calls.ts";
 import { argumentProblem, parametersOf } from "#contracts/tool_params.ts";
 import type { HttpTool } from "#contracts/voice_agent.ts";
 import { bearerOf } from "./bearer.ts";
 import { mannersOf } from "./manners.ts";
 import type { RemoteTools } from "./remote_tools.ts";
-import { type Tool, textOf } from "./tool.ts";
-
-const timeoutSDefault = 10;
-const longTimeoutSDefault = 600;
+import { type Tool, textOf, toolTimeoutMs } from "./tool.ts";
 
 /** What an HTTP tool needs of its call. */
 export interface HttpToolHost {
@@ -24,7 +20,7 @@ export function httpToolOf(config: HttpTool, { callId, credentials, remote }: Ht
     spec: { name, description, parameters: parametersOf(params) },
     source: "http",
     policy: {
-      timeoutMs: (config.timeout_s ?? (long_running ? longTimeoutSDefault : timeoutSDefault)) * 1000,
+      timeoutMs: toolTimeoutMs(config),
       longRunning: long_running,
       onInterrupt: config.on_interrupt ?? (method === "GET" ? "cancel" : "finish"),
       ...mannersOf(config),

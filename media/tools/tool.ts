@@ -35,6 +35,14 @@ export interface ToolPolicy {
   speaksProgress?: true;
 }
 
+const timeoutSDefault = 10;
+const longTimeoutSDefault = 600;
+
+/** How long a tool of the agent's own may take, in milliseconds, as its settings say. */
+export function toolTimeoutMs({ timeout_s, long_running }: { timeout_s?: number; long_running?: boolean }): number {
+  return (timeout_s ?? (long_running ? longTimeoutSDefault : timeoutSDefault)) * 1000;
+}
+
 export interface ToolProgress {
   text?: string;
   percent?: number;

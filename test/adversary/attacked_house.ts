@@ -2,21 +2,10 @@
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { Agent, type Dispatcher, request } from "undici";
+import type { BootstrapFile } from "#standalone/bootstrap.ts";
 
 /** What `npm start` leaves in its data folder for its user. */
-export interface HouseFile {
-  gateway_url: string;
-  email: string;
-  password: string;
-  pat: string;
-  access_key: string;
-  project_id: string;
-  voice_agent_id: string;
-  app_id: string;
-  app_host: string;
-  admin_email: string;
-  admin_password: string;
-}
+export type HouseFile = { readonly [Field in keyof BootstrapFile]: string };
 
 export interface Asked {
   body?: unknown;

@@ -11,6 +11,7 @@ import {
   operationsOf,
   type Sender,
   sendExample,
+  senderOf,
   shownIn,
 } from "#test/kit/open_api_examples.ts";
 
@@ -89,31 +90,13 @@ describe("the platform's OpenAPI documents", () => {
     return { at, runId: run.data.id, requestId: request?.id ?? "" };
   }
 
-  const standIns: Record<string, () => Promise<string>> = {
-    project_id: async () => api.projectId,
-    workflow_id: workflow,
-    agent_id: async () => "0b7f9a52-2f3c-4c58-9a3e-0f1d5c7b9e01",
-    sign_in_code: () => createSignInLink(api.sql, api.owner.userId),
-  };
-  const standIn: Sender["standIn"] = async (name) => {
-    const make = standIns[name];
-    assert.ok(make, `nobody knows what stands for {{${name}}}`);
-    return make();
-  };
-  const manager: Sender = {
-    standIn,
-    send: ({ method, path, body, isPublic }) =>
-      api.app.fetch(
-        new Request(`http://api.test${path}`, {
-          method,
-          headers: {
-            "content-type": "application/json",
-            ...(!isPublic && { authorization: `Bearer ${api.owner.token}` }),
-          },
-          ...(body !== undefined && { body: JSON.stringify(body) }),
-        }),
-      ),
-  };
+  const openManager = async () =>
+    senderOf(api, api.owner.token, {
+      project_id: async () => api.projectId,
+      workflow_id: workflow,
+      agent_id: async () => "0b7f9a52-2f3c-4c58-9a3e-0f1d5c7b9e01",
+      sign_in_code: () => createSignInLink(api.sql, api.owner.userId),
+    });
 
   async function problemsOfExamples(document: OpenApiDocument, senderFor: () => Promise<Sender>): Promise<string[]> {
     const check = answerChecker(document);
@@ -151,7 +134,7 @@ describe("the platform's OpenAPI documents", () => {
   });
 
   it("have examples that all work, with answers as documented", async () => {
-    assert.deepEqual(await problemsOfExamples(management, async () => manager), []);
+    assert.deepEqual(await problemsOfExamples(management, openManager), []);
     let waiting: Awaited<ReturnType<typeof waitingRun>> | undefined;
     const ofRuns: Sender = {
       standIn: async (name) => {

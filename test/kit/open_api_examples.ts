@@ -3,9 +3,11 @@
  * ids come out of the answers of the operations that link to the example's own. What no operation
  * gives out stands as `{{name}}` in an example and is put in by whoever calls this.
  */
+import assert from "node:assert/strict";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { isDateTime } from "#contracts/one_of.ts";
 import { isUuid } from "#contracts/secrets.ts";
+import type { ApiHarness } from "./api_harness.ts";
 
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 type Examples = Record<string, { value: Json }>;
@@ -87,6 +89,25 @@ export interface Sender {
   send(request: { method: string; path: string; body: Json | undefined; isPublic: boolean }): Promise<Response>;
   /** What stands for `{{name}}`. */
   standIn(name: string): Promise<string>;
+}
+
+/** Sends examples as the holder of `token`; each of `standIns` makes what stands for its name. */
+export function senderOf(api: ApiHarness, token: string, standIns: Record<string, () => Promise<string>>): Sender {
+  return {
+    standIn: async (name) => {
+      const make = standIns[name];
+      assert.ok(make, `nobody knows what stands for {{${name}}}`);
+      return make();
+    },
+    send: ({ method, path, body, isPublic }) =>
+      api.app.fetch(
+        new Request(`http://api.test${path}`, {
+          method,
+          headers: { "content-type": "application/json", ...(!isPublic && { authorization: `Bearer ${token}` }) },
+          ...(body !== undefined && { body: JSON.stringify(body) }),
+        }),
+      ),
+  };
 }
 
 export interface Sent {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { sendQueuedMail } from "#accounts/account_mail.ts";
 import type { Mail } from "#outbound/mailer.ts";
 import type { ApiHarness } from "../api_harness.ts";
-import type { OpenApiDocument, Sender } from "../open_api_examples.ts";
+import { type OpenApiDocument, type Sender, senderOf } from "../open_api_examples.ts";
 
 const password = "correct horse battery";
 
@@ -46,24 +46,7 @@ export async function openTaxSender(api: ApiHarness, document: OpenApiDocument):
     invitation_token: invite,
     member_id: async () => (await post(`/v1/orgs/invitations/${await invite()}/accept`, { password })).user.id,
   };
-  return {
-    standIn: async (name) => {
-      const make = standIns[name];
-      assert.ok(make, `nobody knows what stands for {{${name}}}`);
-      return make();
-    },
-    send: ({ method, path, body, isPublic }) =>
-      api.app.fetch(
-        new Request(`http://api.test${path}`, {
-          method,
-          headers: {
-            "content-type": "application/json",
-            ...(!isPublic && { authorization: `Bearer ${administrator}` }),
-          },
-          ...(body !== undefined && { body: JSON.stringify(body) }),
-        }),
-      ),
-  };
+  return senderOf(api, administrator, standIns);
 }
 
 /** The last mail to an address, sent as the worker would. */
