@@ -5,7 +5,7 @@ import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
 import { nullableText, OptionalTimestamp, Timestamp } from "#http/timestamp.ts";
 import { roles } from "#identity/caller.ts";
-import type { AnySql } from "#store/sql.ts";
+import { type AnySql, json, oneRow } from "#store/sql.ts";
 import { exampleLegalProfile, type LegalProfile, LegalProfileReply, wholeLegalProfile } from "./legal_profile.ts";
 
 export const UserReply = named(
@@ -130,3 +130,16 @@ export const exampleOrganization = {
   updated_at: "2026-11-21T09:00:00.000Z",
   ...wholeLegalProfile(exampleLegalProfile),
 };
+
+/** Keeps what the tax service is told to ask of all bookings; settings that are not named stay. */
+export async function changeTaxSettings<Settings extends object>(
+  sql: AnySql,
+  organizationId: string,
+  change: Settings,
+  now: Date,
+): Promise<Settings> {
+  const rows = await sql<{ tax_settings: Settings }[]>`
+    update organization set tax_settings = tax_settings || ${json(sql, change)}::jsonb, updated_at = ${now}
+    where id = ${organizationId} returning tax_settings`;
+  return oneRow(rows).tax_settings;
+}

@@ -4,12 +4,13 @@
  */
 
 import { type Static, Type } from "@sinclair/typebox";
+import { changeTaxSettings } from "#accounts/organization_record.ts";
 import { named } from "#contracts/named_schema.ts";
 import { type Guard, type Route, route } from "#http/route.ts";
 import type { AccessTokens } from "#identity/access_tokens.ts";
 import type { BillableCaller } from "#identity/api_keys.ts";
 import { requireAdministrator } from "#identity/caller.ts";
-import { type AnySql, json, oneRow, type Sql } from "#store/sql.ts";
+import { type AnySql, oneRow, type Sql } from "#store/sql.ts";
 import type { CalculationRequest } from "../calculator/calculation_request.ts";
 
 const path = "/v1/orgs/me/tax-settings";
@@ -60,10 +61,7 @@ export function taxSettingsRoutes({ sql, now, accessTokens, guard }: SettingsDep
       examples: { only_what_is_known: { body: { require_complete: true } } },
       handle: async ({ principal, body }) => {
         requireAdministrator(principal);
-        const rows = await sql<{ tax_settings: Partial<TaxSettings> }[]>`
-          update organization set tax_settings = tax_settings || ${json(sql, body)}::jsonb, updated_at = ${now()}
-          where id = ${principal.organizationId} returning tax_settings`;
-        return { ...unlessSet, ...oneRow(rows).tax_settings };
+        return { ...unlessSet, ...(await changeTaxSettings(sql, principal.organizationId, body, now())) };
       },
     }),
   ];
