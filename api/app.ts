@@ -44,6 +44,7 @@ import { sessionRoutes } from "#runs/sessions.ts";
 import { createEncryption } from "#store/encryption.ts";
 import { type Sql, unavailableStore } from "#store/sql.ts";
 import { openTaxService } from "#tax/tax_service.ts";
+import { usageRoutes } from "#usage/usage.ts";
 import { callReservationRoutes } from "#voice/call_reservations.ts";
 import { callRoutes } from "#voice/calls.ts";
 import { httpToolProbeRoutes } from "#voice/http_tool_probe.ts";
@@ -128,6 +129,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...projectRoutes(apiDeps),
     ...accessKeyRoutes(apiDeps),
     ...signInLinkRoutes(apiDeps),
+    ...usageRoutes({ ...apiDeps, currency: prices.currency }),
     ...voiceAgentRoutes({ ...apiDeps, encryption, allowPrivateAddresses, appInputs }),
     ...callReservationRoutes({ ...apiDeps, logger, publicUrl: config.publicUrl }),
     ...callRoutes(apiDeps),

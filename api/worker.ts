@@ -37,6 +37,7 @@ import { rulesetOnDisk } from "#tax/tax_service.ts";
 import { openSpanStore } from "#traces/open_span_store.ts";
 import { writeDueTraces } from "#traces/trace_due.ts";
 import { createTraceMetrics } from "#traces/trace_metrics.ts";
+import { sendLimitMail, sendLimitMailTask } from "#usage/limit_notices.ts";
 import { purgeCalls, sweepCalls } from "#voice/call_sweeper.ts";
 import { callTraces } from "#voice/call_traces.ts";
 import { sweepRooms } from "#voice/room_sweeper.ts";
@@ -151,6 +152,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
         if (reports > 0) logger.info({ reports }, "stays to come that today's tax law changes");
       },
       [sendMailTask]: (payload) => sendQueuedMail({ sql, mailer, publicUrl: config.publicUrl, now }, payload),
+      [sendLimitMailTask]: (payload) => sendLimitMail({ sql, mailer }, payload),
       [executeRunTask]: (payload) => runEngine.take(runIdOf(payload)),
       [deliverCallbacksTask]: (payload) => callbacks.deliver(runIdOf(payload)),
     },

@@ -20,14 +20,13 @@ export class ApiUnavailableError extends Error {
 
 export type OpenResult =
   | { kind: "opened"; call: OpenedCall }
-  | { kind: "refused"; code: Extract<RefusalCode, "not_found" | "consumed" | "expired" | "gone"> };
+  | { kind: "refused"; code: Extract<RefusalCode, "not_found" | "consumed" | "expired" | "gone" | "usage_limit"> };
 
 /** `/internal/calls/*` as `contracts/internal_calls.ts` describes it. Every method throws `ApiUnavailableError`. */
 export interface CallsApi {
   getCall(callId: string): Promise<ReservedCall | undefined>;
   openCall(callId: string, gatewayId: string): Promise<OpenResult>;
-  /** @returns ids of calls that the api holds closed */
-  heartbeat(request: HeartbeatRequest): Promise<readonly string[]>;
+  heartbeat(request: HeartbeatRequest): Promise<HeartbeatReply>;
   /** @returns false when the api refuses the record for good */
   closeCall(callId: string, request: CloseCallRequest): Promise<boolean>;
   /** Whether the api is ready, for `/readyz`. Never throws. */
@@ -79,6 +78,7 @@ export function createApiClient(options: { apiUrl: string; internalSecret: strin
       const body = { gateway_id: gatewayId };
       const reply = await ask("open a call", "POST", `/internal/calls/${callId}/open`, body, openTimeoutMs);
       if (reply.status === 200 && isOpenedCall.Check(reply.json)) return { kind: "opened", call: reply.json };
+      if (reply.status === 402) return { kind: "refused", code: "usage_limit" };
       if (reply.status === 404) return { kind: "refused", code: "not_found" };
       if (reply.status === 409) return { kind: "refused", code: "consumed" };
       if (reply.status === 410) return { kind: "refused", code: isExpiry(reply.json) ? "expired" : "gone" };
@@ -88,7 +88,7 @@ export function createApiClient(options: { apiUrl: string; internalSecret: strin
     async heartbeat(request) {
       const reply = await ask("report calls", "POST", "/internal/calls/heartbeat", request, reportTimeoutMs);
       if (reply.status !== 200 || !isHeartbeatReply.Check(reply.json)) throw new ApiUnavailableError("report calls");
-      return reply.json.closed;
+      return reply.json;
     },
 
     async closeCall(callId, request) {

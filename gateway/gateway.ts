@@ -87,6 +87,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     clock,
     log,
     onClosedElsewhere: (callId) => registry.get(callId)?.end("error", { errorCode: "closed_elsewhere" }),
+    onOverLimit: (callId) => registry.get(callId)?.leave("usage_limit"),
   });
   const metrics = createGatewayMetrics({
     bus,

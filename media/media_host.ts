@@ -41,7 +41,13 @@ export type SessionMessage = Exclude<ServerMessage, { type: TransportMessageType
 export type SessionMessageType = Exclude<ServerMessageType, TransportMessageType>;
 
 /** Client messages that reach the session; the transport answers `ping` and unpacks `media` itself. */
-export type SessionCommand = Exclude<ClientMessage, { type: "ping" | "media" }>;
+export type SessionCommand = Exclude<ClientMessage, { type: "ping" | "media" }> | LeaveCommand;
+
+/** Our own: the agent says goodbye, then the call ends. */
+export interface LeaveCommand {
+  type: "leave";
+  reason: "usage_limit";
+}
 
 /** What a session sends, in order. Implementations must not throw. */
 export interface SessionSink {

@@ -3,8 +3,9 @@
 export interface Letter {
   subject: string;
   paragraphs: readonly string[];
-  action: string;
-  link: string;
+  /** What the link does. */
+  action?: string;
+  link?: string;
   closing: string;
 }
 
@@ -39,13 +40,13 @@ export const letters = {
 
 export function renderLetter(letter: Letter): { subject: string; text: string; html: string } {
   const { subject, paragraphs, action, link, closing } = letter;
-  const text = [...paragraphs, `${action}:\n${link}`, closing].join("\n\n");
+  const text = [...paragraphs, ...(link ? [`${action}:\n${link}`] : []), closing].join("\n\n");
   const html = [
     "<!doctype html>",
     `<html lang="en"><head><meta charset="utf-8"><title>${escaped(subject)}</title></head>`,
     '<body style="font-family: sans-serif; line-height: 1.5; max-width: 36em">',
     ...paragraphs.map((paragraph) => `<p>${escaped(paragraph)}</p>`),
-    `<p><a href="${escaped(link)}">${escaped(action)}</a></p>`,
+    ...(link ? [`<p><a href="${escaped(link)}">${escaped(action ?? link)}</a></p>`] : []),
     `<p>${escaped(closing)}</p>`,
     "</body></html>",
   ].join("\n");
@@ -53,7 +54,7 @@ export function renderLetter(letter: Letter): { subject: string; text: string; h
 }
 
 /** An organization's name is somebody's free text: it may not end a header or pretend to be our words. */
-const singleLine = (text: string) => text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").slice(0, 100);
+export const singleLine = (text: string) => text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").slice(0, 100);
 
 function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");

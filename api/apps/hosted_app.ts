@@ -28,6 +28,8 @@ export interface HostedApp {
   isPublic: boolean;
   /** What a run's token may do beyond following it. */
   publicMay: readonly PublicMay[];
+  /** Its organization has ceilings of use. */
+  hasLimits: boolean;
 }
 
 /** Beyond starting and following a run, where the app allows it. */
@@ -151,6 +153,7 @@ interface AppRow {
   access_type: "private" | "public";
   public_may: PublicMay[];
   policy: Partial<AppPolicy>;
+  has_limits: boolean;
   definition: WorkflowDefinition;
   key_organization_id: string | null;
   key_project_id: string | null;
@@ -161,6 +164,7 @@ async function findApp(sql: Sql, where: Fragment, keySha256: string, now: Date) 
   const [row] = await sql<AppRow[]>`
     select app.id, app.organization_id, app.project_id, app.workflow_version_id, app.access_type, app.public_may,
            app.policy,
+           exists (select 1 from usage_limit where organization_id = app.organization_id) as has_limits,
            version.definition, key.organization_id as key_organization_id, key.project_id as key_project_id
     from app
     join workflow_version version on version.id = app.workflow_version_id
@@ -177,6 +181,7 @@ async function findApp(sql: Sql, where: Fragment, keySha256: string, now: Date) 
     policy: { ...appPolicyDefault, ...row.policy },
     isPublic: row.access_type === "public",
     publicMay: row.public_may,
+    hasLimits: row.has_limits,
   };
   const key =
     row.key_organization_id === null

@@ -47,6 +47,7 @@ export const runErrorCodes = {
   unknown_tool: final("The model called a tool that it was not given."),
   unknown_version: final("The project has no such workflow version."),
   unreachable: again("The host could not be reached, or did not answer in time."),
+  usage_limit: final("The app or its organization has reached its ceiling of the day, whose `at_limit` is `end`."),
   worker_lost: again("The worker that executed the run was lost too often."),
 } as const satisfies Record<string, CodeEntry>;
 export type RunErrorCode = keyof typeof runErrorCodes;

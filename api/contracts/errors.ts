@@ -8,6 +8,7 @@
 export const errorCatalogue = {
   bad_request: { status: 400, message: "Bad Request" },
   unauthorized: { status: 401, message: "Unauthorized" },
+  usage_limit: { status: 402, message: "Usage Limit Reached" },
   forbidden: { status: 403, message: "Forbidden" },
   not_found: { status: 404, message: "Not Found" },
   method_not_allowed: { status: 405, message: "Method Not Allowed" },

@@ -2,7 +2,7 @@
  * The seam between gateway and api, calls: `/internal/calls/*`, open to `INTERNAL_SECRET` alone.
  *
  *     GET  /internal/calls/{call_id}            -> 200 ReservedCall | 404        (only when the bus does not know it)
- *     POST /internal/calls/{call_id}/open       OpenCallRequest -> 200 OpenedCall | 404 | 409 consumed | 410 expired or agent archived
+ *     POST /internal/calls/{call_id}/open       OpenCallRequest -> 200 OpenedCall | 402 usage_limit | 404 | 409 consumed | 410 expired or agent archived
  *     POST /internal/calls/heartbeat            HeartbeatRequest -> 200 HeartbeatReply
  *     POST /internal/calls/{call_id}/close      CloseCallRequest -> 204 (idempotent: the first close wins)
  *     POST /internal/calls/{call_id}/runs       an app that is a tool: starts it, once for each call of the tool
@@ -71,8 +71,14 @@ export const HeartbeatRequest = Type.Object({
 });
 export type HeartbeatRequest = Static<typeof HeartbeatRequest>;
 
-/** `closed`: calls that the api holds closed already (the sweeper was faster); the gateway ends them. */
-export const HeartbeatReply = Type.Object({ closed: Type.Array(Type.String()) });
+/**
+ * `closed`: calls that the api holds closed already (the sweeper was faster); the gateway ends them.
+ * `over_limit`: calls that a ceiling of the day ends; they say goodbye.
+ */
+export const HeartbeatReply = Type.Object({
+  closed: Type.Array(Type.String()),
+  over_limit: Type.Optional(Type.Array(Type.String())),
+});
 export type HeartbeatReply = Static<typeof HeartbeatReply>;
 
 export const CloseCallRequest = Type.Object({

@@ -8,6 +8,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { codeOf, runErrorCodes } from "./codes.ts";
 import { named } from "./named_schema.ts";
 import { oneOf } from "./one_of.ts";
+import { Cost, costsTogether } from "./usage.ts";
 
 export const runStatuses = ["pending", "running", "awaiting_input", "succeeded", "failed", "canceled"] as const;
 export type RunStatus = (typeof runStatuses)[number];
@@ -33,6 +34,7 @@ export const RunUsage = named(
     total_tokens: count(),
     cached_tokens: optional(count()),
     reasoning_tokens: optional(count()),
+    cost: optional(Cost),
   }),
   {
     prompt_tokens: "tokens that models were given",
@@ -40,6 +42,7 @@ export const RunUsage = named(
     total_tokens: "both together",
     cached_tokens: "of prompt_tokens, those that the vendor had kept",
     reasoning_tokens: "of completion_tokens, those that nobody sees",
+    cost: "what vendors' models cost, by the price table",
   },
 );
 export type RunUsage = Static<typeof RunUsage>;
@@ -50,6 +53,8 @@ export function addUsage(sum: RunUsage, usage: RunUsage): void {
   sum.completion_tokens += usage.completion_tokens;
   sum.total_tokens += usage.total_tokens;
   if (usage.cached_tokens) sum.cached_tokens = (sum.cached_tokens ?? 0) + usage.cached_tokens;
+  const cost = costsTogether(sum.cost, usage.cost);
+  if (cost) sum.cost = cost;
 }
 
 /** Why a run or a node failed; `code` is stable, `message` is for people. */

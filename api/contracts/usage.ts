@@ -35,6 +35,14 @@ export const Cost = Type.Object({
 });
 export type Cost = Static<typeof Cost>;
 
+/** Two sums in one currency. */
+export function costsTogether(a: Cost | undefined, b: Cost | undefined): Cost | undefined {
+  if (!a || !b) return a ?? b;
+  const known = Math.round((a.known + b.known) * 1e9) / 1e9;
+  const unknown = [...new Set([...a.unknown, ...b.unknown])];
+  return { currency: b.currency, amount: unknown.length > 0 ? null : known, known, unknown };
+}
+
 const per = (about: string) => Type.Optional(Type.Number({ minimum: 0, about }));
 
 /** One row of the price table. */

@@ -62,6 +62,7 @@ export const refusals = {
   expired: 410,
   consumed: 410,
   gone: 410,
+  usage_limit: 402,
   capacity: 503,
   unavailable: 503,
 } as const;
@@ -75,6 +76,7 @@ export const endReasons = [
   "transferred",
   "max_duration",
   "idle_timeout",
+  "usage_limit",
   "error",
   "drained",
   "superseded",

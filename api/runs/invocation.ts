@@ -47,7 +47,7 @@ export function invocationRoutes(deps: InvocationDeps): Route[] {
       body: Invocation,
       bodyOptions: { bytesMax: runLimits.inputBytesMax + 64 * 1024 },
       reply: { status: 200, body: Output },
-      errors: ["forbidden", "not_found", "conflict", "too_many_requests"],
+      errors: ["usage_limit", "forbidden", "not_found", "conflict", "too_many_requests"],
       otherReplies: { 202: "Accepted: the result goes to the callbacks, or the run waits for somebody" },
       examples: { later: { body: { input: { guest: "Ms Rossi" }, execution_mode: "async" } } },
       handle: async ({ principal: app, body, request }) => {

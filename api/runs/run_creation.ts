@@ -8,6 +8,7 @@ import type { Bus } from "#bus/bus.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { type RunEvent, runLimits } from "#contracts/run_event.ts";
 import { type AnySql, json, oneRow, type Sql } from "#store/sql.ts";
+import { requireUnderLimit } from "#usage/limits.ts";
 import { schemaProblems } from "#workflows/schema_node.ts";
 import { type CanceledRuns, cancelRuns } from "./run_cancel.ts";
 import { publishCanceled, publishEvents } from "./run_news.ts";
@@ -35,7 +36,7 @@ export interface RunCreationDeps {
 /**
  * Creates the run, or answers the id of the one that the same key and body created before.
  * @throws ApiError bad_request for an input that does not fit the workflow's, conflict for a key with
- * another body or a session that is busy, too_many_requests for a full queue, payload_too_large
+ * another body or a session that is busy, too_many_requests for a full queue, usage_limit, payload_too_large
  */
 export async function createRun(
   deps: RunCreationDeps,
@@ -57,6 +58,7 @@ export async function createRun(
           }
           if (before) return { id: before.id, event: undefined, canceled: undefined };
         }
+        await requireUsage(transaction, app, deps.now());
         await requirePlace(transaction, app);
         const followed = await followSession(transaction, app, run, deps.now());
         const first = await insertRun(transaction, app, run, hash, deps.now());
@@ -98,8 +100,13 @@ function standsAlone(app: CalledApp, { idempotencyKey, sessionId, callbacks }: N
 }
 
 async function insertAlone({ sql, now }: RunCreationDeps, app: CalledApp, run: NewRun) {
+  await requireUsage(sql, app, now());
   const event = await insertRun(sql, app, run, undefined, now());
   return { id: event.run_id, event, canceled: undefined };
+}
+
+async function requireUsage(sql: AnySql, app: CalledApp, now: Date): Promise<void> {
+  if (app.hasLimits) await requireUnderLimit(sql, { organizationId: app.organizationId, subjectId: app.id }, now);
 }
 
 /** The first event tells the input, and the input node hands it on: it may be as large as an event. */

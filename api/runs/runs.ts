@@ -92,7 +92,7 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
       body: NewRunBody,
       bodyOptions,
       reply: { status: 200, body: StartedRun },
-      errors: ["forbidden", "not_found", "conflict", "too_many_requests"],
+      errors: ["usage_limit", "forbidden", "not_found", "conflict", "too_many_requests"],
       otherReplies: { 202: "Accepted: it runs in the background, or waits for somebody" },
       examples: { in_the_background: { body: { input: { guest: "Ms Rossi" }, background: true } } },
       handle: async ({ principal: app, body, request }) => {

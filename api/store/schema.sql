@@ -229,6 +229,8 @@ create table call (
   inline_config json,
   header_secrets bytea,
   quoted_stay jsonb,
+  counted_ms bigint not null default 0,
+  counted_cost numeric not null default 0,
   constraint call_pkey PRIMARY KEY (id),
   constraint call_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES voice_agent(id),
   constraint call_config_check CHECK (((agent_id IS NULL) = (inline_config IS NOT NULL))),
@@ -727,6 +729,7 @@ create table run (
   cancel_reason text,
   cancel_by text,
   waits_for text,
+  counted_cost numeric not null default 0,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_app_id_fkey FOREIGN KEY (app_id) REFERENCES app(id) ON DELETE CASCADE,
   constraint run_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE,
@@ -917,6 +920,50 @@ create table trace_session (
 );
 CREATE INDEX trace_session_app_id_idx ON trace_session USING btree (app_id, created_at DESC, id);
 CREATE INDEX trace_session_project_id_idx ON trace_session USING btree (project_id, created_at DESC, id);
+
+-- api/usage
+create table usage_day (
+  id uuid not null default gen_random_uuid(),
+  organization_id uuid not null,
+  day date not null,
+  kind text not null,
+  subject_id uuid not null,
+  call_ms bigint not null default 0,
+  cost numeric not null default 0,
+  has_unknown_cost boolean not null default false,
+  constraint usage_day_pkey PRIMARY KEY (id),
+  constraint usage_day_kind_check CHECK ((kind = ANY (ARRAY['organization'::text, 'agent'::text, 'app'::text]))),
+  constraint usage_day_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE,
+  constraint usage_day_subject_key UNIQUE (organization_id, day, subject_id)
+);
+
+-- api/usage
+create table usage_limit (
+  id uuid not null,
+  organization_id uuid not null,
+  kind text not null,
+  subject_id uuid not null,
+  minutes_per_day numeric,
+  cost_per_day numeric,
+  at_limit text not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  updated_by uuid,
+  constraint usage_limit_pkey PRIMARY KEY (id),
+  constraint usage_limit_at_limit_check CHECK ((at_limit = ANY (ARRAY['finish'::text, 'end'::text]))),
+  constraint usage_limit_kind_check CHECK ((kind = ANY (ARRAY['organization'::text, 'agent'::text, 'app'::text]))),
+  constraint usage_limit_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE,
+  constraint usage_limit_subject_key UNIQUE (organization_id, subject_id)
+);
+
+-- api/usage
+create table usage_notice (
+  organization_id uuid not null,
+  day date not null,
+  subject_id uuid not null,
+  constraint usage_notice_pkey PRIMARY KEY (organization_id, day, subject_id),
+  constraint usage_notice_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
+);
 
 -- api/voice
 create table voice_agent (

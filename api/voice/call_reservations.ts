@@ -91,7 +91,7 @@ export function callReservationRoutes({
       guard: personalAccessToken,
       body: Reservation,
       reply: { status: 201, body: Reserved },
-      errors: ["forbidden", "gone", "too_many_requests"],
+      errors: ["usage_limit", "forbidden", "gone", "too_many_requests"],
       paramsFrom: { agent_id: { route: "POST /v1/agents/voice/agents", field: "data.id" } },
       examples: {
         as_the_agent_is: { body: {} },

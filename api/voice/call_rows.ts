@@ -10,6 +10,7 @@ import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import { voiceLimits, voiceProtocol } from "#contracts/voice_protocol.ts";
 import { type Caller, requireProjectAccess } from "#identity/caller.ts";
 import { type AnySql, json } from "#store/sql.ts";
+import { requireUnderLimit } from "#usage/limits.ts";
 import { overrideProblems, type Variables } from "./agent_config.ts";
 import type { SealedConfig } from "./header_secrets.ts";
 
@@ -96,9 +97,11 @@ export interface NewCall {
   expiresAt: Date;
 }
 
-/** Counts and inserts in one statement. @throws ApiError too_many_requests above the organization's bound */
+/** Counts and inserts in one statement. @throws ApiError too_many_requests above the organization's bound, usage_limit */
 export async function insertCall(sql: AnySql, call: NewCall): Promise<void> {
   const { additions, caller, entrance, runsOn } = call;
+  const subjectId = "agentId" in runsOn ? runsOn.agentId : undefined;
+  await requireUnderLimit(sql, { organizationId: caller.organizationId, subjectId }, call.createdAt);
   const variables: Variables = additions.variables ?? {};
   const [transport, sha256, roomName] =
     "roomName" in entrance ? ["room", "", entrance.roomName] : ["websocket", entrance.sha256, null];

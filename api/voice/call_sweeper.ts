@@ -7,6 +7,7 @@ import { heartbeatLostS } from "#contracts/internal_calls.ts";
 import { purgeBefore, purgeInPortions } from "#store/purge.ts";
 import type { Sql } from "#store/sql.ts";
 import { noteTracesOf } from "#traces/trace_due.ts";
+import { countCalls } from "./call_usage.ts";
 
 /** Calls of a gateway that lives but reaches no api go on for this long. */
 const unreachableMs = 5 * 60 * 1000;
@@ -31,7 +32,8 @@ export async function sweepCalls(deps: { sql: Sql; bus: Bus; now(): Date }): Pro
   const lostBefore = new Date(now.getTime() - heartbeatLostS * 1000);
   const unreachableBefore = new Date(now.getTime() - unreachableMs);
   const livingGateways = [...(await deps.bus.capacities()).keys()];
-  const closed = await sql<{ id: string }[]>`
+  const closed = await sql.begin(async (transaction) => {
+    const rows = await transaction<{ id: string }[]>`
     with lost as (
       select call.id from call
       left join gateway_heartbeat gateway on gateway.gateway_id = call.gateway_id
@@ -49,14 +51,21 @@ export async function sweepCalls(deps: { sql: Sql; bus: Bus; now(): Date }): Pro
           duration_ms = extract(epoch from call.heartbeat_at - call.started_at) * 1000
       from lost where call.id = lost.id
       returning call.id)
-    ${noteTracesOf(sql, "call", sql`closed`)}`;
+    ${noteTracesOf(transaction, "call", sql`closed`)}`;
+    await countCalls(
+      transaction,
+      rows.map(({ id }) => id),
+      now,
+    );
+    return rows.length;
+  });
   const expired = await sql`
     with overdue as (
       select id from call where state = 'reserved' and expires_at <= ${now}
       order by id limit ${batchMax} for update skip locked
     )
     update call set state = 'expired' from overdue where call.id = overdue.id`;
-  return { closed: closed.count, expired: expired.count };
+  return { closed, expired: expired.count };
 }
 
 /** A gateway that was silent for so long comes back under another name. */

@@ -27,10 +27,12 @@ import { pricesFor } from "#providers/price_table.ts";
 import type { Encryption } from "#store/encryption.ts";
 import { type AnySql, json, type Sql } from "#store/sql.ts";
 import { noteTracesDue } from "#traces/trace_due.ts";
+import { endedByLimit, requireUnderLimit } from "#usage/limits.ts";
 import { callConfigFor, type Variables } from "./agent_config.ts";
 import { openCredentials, withAppInputs } from "./agent_connections.ts";
 import type { AppInputs } from "./app_inputs.ts";
 import { writeProgress } from "./call_progress.ts";
+import { countCalls } from "./call_usage.ts";
 import { openHeaders } from "./header_secrets.ts";
 
 /** A report of a thousand calls is larger than a customer's request may be. */
@@ -136,12 +138,14 @@ export function internalCallRoutes({
           const ids = new Set(await beatCalls(transaction, body.gateway_id, callIds, now()));
           const own = await ownReports(transaction, body.gateway_id, reports);
           await writeProgress(transaction, own);
+          await countCalls(transaction, [...new Set([...ids, ...own.map(({ call_id }) => call_id)])], now());
           // A call that the sweeper was faster to close still grew.
           const late = own.map(({ call_id }) => call_id).filter((id) => !ids.has(id));
           if (late.length > 0) await noteTracesDue(transaction, "call", late);
           return ids;
         });
-        return { closed: callIds.filter((callId) => !alive.has(callId)) };
+        const over_limit = await callsOverLimit(sql, [...alive], now());
+        return { closed: callIds.filter((callId) => !alive.has(callId)), ...(over_limit.length > 0 && { over_limit }) };
       },
     }),
     route({
@@ -163,11 +167,20 @@ export function internalCallRoutes({
                 end_reason = ${body.end.reason}, error_code = ${body.end.error_code ?? null}
             where id = ${params.call_id} and state = 'in_progress' and gateway_id = ${body.gateway_id}`;
           await writeProgress(transaction, await ownReports(transaction, body.gateway_id, reports));
+          await countCalls(transaction, [params.call_id], now());
           await noteTracesDue(transaction, "call", [params.call_id]);
         });
       },
     }),
   ];
+}
+
+async function callsOverLimit(sql: AnySql, callIds: readonly string[], now: Date): Promise<string[]> {
+  const calls = await sql<{ id: string; organizationId: string; subjectId: string }[]>`
+    select id, organization_id as "organizationId", agent_id as "subjectId" from call
+    where id in (select value::uuid from json_array_elements_text(${json(sql, callIds)}))
+      and organization_id in (select organization_id from usage_limit where at_limit = 'end')`;
+  return (await endedByLimit(sql, calls, now)).map(({ id }) => id);
 }
 
 interface OpenedRow {
@@ -187,6 +200,11 @@ interface OpenedRow {
 
 /** One conditional update: of any number of racing gateways one opens. @throws ApiError as the contract says */
 async function openCall(sql: AnySql, callId: string, gatewayId: string, now: Date): Promise<OpenedRow> {
+  const [reserved] = await sql<{ organizationId: string; subjectId: string }[]>`
+    select organization_id as "organizationId", agent_id as "subjectId" from call
+    where id = ${callId} and state = 'reserved' and exists (
+      select 1 from usage_limit where usage_limit.organization_id = call.organization_id)`;
+  if (reserved) await requireUnderLimit(sql, reserved, now);
   const [call] = await sql<OpenedRow[]>`
     update call
     set state = 'in_progress', gateway_id = ${gatewayId}, started_at = ${now}, heartbeat_at = ${now}

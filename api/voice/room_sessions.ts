@@ -110,7 +110,7 @@ export function roomSessionRoutes(deps: RoomSessionDeps): Route[] {
       guard: personalAccessToken,
       body: RoomRequest,
       reply: { status: 201, body: RealtimeSession },
-      errors: ["forbidden", "gone", "too_many_requests", "unavailable"],
+      errors: ["usage_limit", "forbidden", "gone", "too_many_requests", "unavailable"],
       paramsFrom: { agent_id: { route: "POST /v1/agents/voice/agents", field: "data.id" } },
       examples: { with_a_greeting_by_name: { body: { variables: { guest: "Ms Rossi" } } } },
       handle: ({ principal, params, body }) => ofAgent(principal, params.agent_id, body),
@@ -123,7 +123,7 @@ export function roomSessionRoutes(deps: RoomSessionDeps): Route[] {
       guard: personalAccessToken,
       body: SessionRequest,
       reply: { status: 201, body: RealtimeSession },
-      errors: ["forbidden", "not_found", "gone", "too_many_requests", "unavailable"],
+      errors: ["usage_limit", "forbidden", "not_found", "gone", "too_many_requests", "unavailable"],
       examples: { an_agent_that_exists: { body: { agent_id: "{{agent_id}}" } } },
       handle: async ({ principal, body }) => {
         requireOneOf(body);

@@ -67,6 +67,7 @@ const closeReasonFor: Readonly<Record<EndReason, CloseReason>> = {
   transferred: "normal",
   max_duration: "max_duration",
   idle_timeout: "idle_timeout",
+  usage_limit: "normal",
   error: "internal",
   drained: "drained",
   superseded: "superseded",
@@ -272,6 +273,11 @@ export class Call {
     this.closeReason = options.close;
     if (options.errorCode === undefined) this.session.end(reason);
     else this.session.end(reason, options.errorCode);
+  }
+
+  /** Has the agent say goodbye, then ends the call. */
+  leave(reason: "usage_limit"): void {
+    if (!this.isOver) this.session.command({ type: "leave", reason });
   }
 
   /** Every few milliseconds while `needsTicks`. */

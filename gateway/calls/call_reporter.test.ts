@@ -27,6 +27,7 @@ describe("call reports", () => {
   let api: FakeApi;
   let clock: ManualClock;
   let closedElsewhere: string[];
+  let overLimit: string[];
   let reporter: CallReporter;
 
   const start = async () => {
@@ -37,6 +38,7 @@ describe("call reports", () => {
       spool: createCloseSpool(folder),
       log: silentLog,
       onClosedElsewhere: (id) => closedElsewhere.push(id),
+      onOverLimit: (id) => overLimit.push(id),
     });
     await reporter.start();
   };
@@ -45,6 +47,7 @@ describe("call reports", () => {
     api = new FakeApi();
     clock = new ManualClock();
     closedElsewhere = [];
+    overLimit = [];
     await start();
   });
   afterEach(async () => {
@@ -56,6 +59,14 @@ describe("call reports", () => {
     // The reporter hears of its answer a turn later.
     await new Promise((resolve) => setImmediate(resolve));
   };
+
+  it("hears of calls that a ceiling of the day ends", async () => {
+    reporter.opened(callId);
+    api.overLimit = [callId];
+    clock.advance(5000);
+    await beats(1);
+    assert.deepEqual([overLimit, closedElsewhere], [[callId], []]);
+  });
 
   it("beats every 5 s with what each call has grown by, changed items once", async () => {
     reporter.opened(callId);

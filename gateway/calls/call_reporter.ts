@@ -39,6 +39,8 @@ export interface ReporterDeps {
   log: Log;
   /** The api holds this call closed already: it is to be ended. */
   onClosedElsewhere(callId: string): void;
+  /** A ceiling of the day ends this call. */
+  onOverLimit(callId: string): void;
 }
 
 export function createCallReporter(deps: ReporterDeps): CallReporter {
@@ -72,7 +74,9 @@ export function createCallReporter(deps: ReporterDeps): CallReporter {
       return pending ? [{ call_id: callId, ...pending.take() }] : [];
     });
     try {
-      for (const callId of await api.heartbeat({ gateway_id: gatewayId, calls })) deps.onClosedElsewhere(callId);
+      const { closed, over_limit = [] } = await api.heartbeat({ gateway_id: gatewayId, calls });
+      for (const callId of closed) deps.onClosedElsewhere(callId);
+      for (const callId of over_limit) deps.onOverLimit(callId);
     } catch (error) {
       log.warn({ err: error, calls: calls.length }, "the api took no heartbeat; the calls go on");
       for (const { call_id, ...growth } of calls) {

@@ -84,6 +84,7 @@ export const refusalWording: Readonly<Record<RefusalCode, string>> = {
   expired: "The reservation was not used in time.",
   consumed: "The reservation has been used.",
   gone: "The agent has been archived, or the resume token is used or out of time.",
+  usage_limit: "The agent or its organization has reached its ceiling of the day; it begins anew at midnight UTC.",
   capacity:
     "Every slot is taken or the process is draining. The reservation is untouched: wait for `Retry-After` seconds and connect again.",
   unavailable:
@@ -96,6 +97,7 @@ export const endReasonWording: Readonly<Record<EndReason, string>> = {
   transferred: "the call went on elsewhere",
   max_duration: "`max_call_duration_s` was reached",
   idle_timeout: "nobody spoke for `idle_timeout_s`",
+  usage_limit: "the agent or its organization reached its ceiling of the day, whose `at_limit` is `end`",
   error:
     "a fault, a client that broke the rules (the close code tells which), or a link that was lost and did not come back",
   drained: "the process stopped",

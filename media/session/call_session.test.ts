@@ -595,6 +595,18 @@ describe("session: time", () => {
     );
   });
 
+  it("says goodbye and ends when it is to leave, whatever it was saying", async () => {
+    const h = await call(scripted({ config: { welcome_message: "Welcome to the house, how can I help you today?" } }));
+    await h.runUntil("agent_speech_started");
+    await h.command({ type: "leave", reason: "usage_limit" });
+    await h.command({ type: "user_message", text: "But I want to book!", urgency: "immediate" });
+    await h.run(20_000);
+    assert.deepEqual(h.end?.end.reason, "usage_limit");
+    const said = h.messages("transcript").filter(({ role, final }) => role === "agent" && final);
+    assert.match(said.at(-1)?.text ?? "", /Goodbye/);
+    assert.equal(h.messages("agent_speech_done").at(-1)?.interrupted, false);
+  });
+
   it("reports usage each minute", async () => {
     const h = await call(scripted({ config: { advanced: { idle_timeout_s: 0 } } }));
     await h.run(121_000);

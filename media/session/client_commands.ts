@@ -62,6 +62,9 @@ export function carryOutCommand(command: SessionCommand, parts: CommandedParts, 
     case "hang_up":
       floor.dispatch({ type: "hang_up", message: command.message?.trim() || undefined });
       return;
+    case "leave":
+      floor.dispatch({ type: "leave", reason: command.reason });
+      return;
     case "client_tool_result":
       parts.clientTools.take(command);
       return;

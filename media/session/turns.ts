@@ -115,6 +115,8 @@ export type TurnEvent =
   | { type: "interrupt" }
   | { type: "activity" }
   | { type: "hang_up"; message: string | undefined }
+  /** The call is to end, after a farewell. */
+  | { type: "leave"; reason: EndReason }
   | { type: "echo_cancellation"; present: boolean }
   /** The job's first audio left. */
   | { type: "agent_speaking" }
@@ -314,6 +316,9 @@ function react(step: Step, event: TurnEvent): void {
     case "hang_up":
       hangUp(step, event.message);
       return;
+    case "leave":
+      sayAndLeave(step, state.settings.words.farewell, event.reason);
+      return;
     case "echo_cancellation":
       step.set({ minInterruptMs: event.present ? minInterruptMs : minInterruptWithEchoMs });
       return;
@@ -480,9 +485,13 @@ function hangUp(step: Step, message: string | undefined): void {
     leave(step, "client_hangup");
     return;
   }
+  sayAndLeave(step, message, "client_hangup");
+}
+
+function sayAndLeave(step: Step, text: string, reason: EndReason): void {
   step.dropAgent("say");
-  step.set({ ending: "client_hangup", queue: [] });
-  step.begin({ is: "say", text: message, source: "say", interruptible: false });
+  step.set({ ending: reason, queue: [] });
+  step.begin({ is: "say", text, source: "say", interruptible: false });
 }
 
 function leave(step: Step, reason: EndReason): void {

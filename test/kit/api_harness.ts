@@ -152,7 +152,7 @@ async function insertPerson(sql: Sql, organizationId: string, role: "owner" | "a
 }
 
 /** A worker in this process, on the harness' database and bus. `changes` are to its configuration. */
-export function startTestWorker(api: ApiHarness, changes: { publicUrl?: string; smtpUrl?: string } = {}) {
+export function startTestWorker(api: ApiHarness, changes: Partial<Parameters<typeof startWorker>[0]["config"]> = {}) {
   const config = {
     bindAddress: "127.0.0.1",
     workerPort: 0,

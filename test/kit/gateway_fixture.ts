@@ -15,7 +15,13 @@ import type { Bus } from "#bus/bus.ts";
 import { createMemoryBus } from "#bus/memory_bus.ts";
 import { type AudioFormat, audioFormatFor } from "#contracts/audio_format.ts";
 import type { CallEnd, CallFailure } from "#contracts/call_record.ts";
-import type { CloseCallRequest, HeartbeatRequest, OpenedCall, ReservedCall } from "#contracts/internal_calls.ts";
+import type {
+  CloseCallRequest,
+  HeartbeatReply,
+  HeartbeatRequest,
+  OpenedCall,
+  ReservedCall,
+} from "#contracts/internal_calls.ts";
 import { type CallConfig, completeConfig, type VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import type { EndReason, SentMessage, Usage } from "#contracts/voice_protocol.ts";
 import { ApiUnavailableError, type CallsApi, type OpenResult } from "#gateway/api_client.ts";
@@ -53,6 +59,7 @@ export class FakeApi implements CallsApi {
   isDown = false;
   archived = new Set<string>();
   closedElsewhere: string[] = [];
+  overLimit: string[] = [];
   /** Called inside of every `openCall`, before it answers. */
   onOpen: (callId: string) => Promise<void> = async () => {};
   onClose: () => void = () => {};
@@ -85,10 +92,10 @@ export class FakeApi implements CallsApi {
     return { kind: "opened", call: opened };
   }
 
-  async heartbeat(request: HeartbeatRequest): Promise<readonly string[]> {
+  async heartbeat(request: HeartbeatRequest): Promise<HeartbeatReply> {
     this.assertUp();
     this.heartbeats.push(structuredClone(request));
-    return this.closedElsewhere;
+    return { closed: this.closedElsewhere, over_limit: this.overLimit };
   }
 
   async closeCall(callId: string, request: CloseCallRequest): Promise<boolean> {

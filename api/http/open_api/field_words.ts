@@ -23,6 +23,7 @@ export const fieldWords: Readonly<Record<string, string>> = {
   key_id: "the API key's id",
   last_four: "the secret's last four characters; empty where it is too short to show any",
   last_name: "family name; empty where unknown",
+  limit_id: "the ceiling's id",
   organization_id: "the organization's id",
   pagination: "which page this is, and of how many",
   prefix: "what the secret begins with",

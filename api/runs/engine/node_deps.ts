@@ -14,6 +14,7 @@ import { ProviderError } from "#providers/provider_error.ts";
 import { billerOf, openStage } from "#providers/stages.ts";
 import type { Encryption } from "#store/encryption.ts";
 import type { Sql } from "#store/sql.ts";
+import { endedByLimit } from "#usage/limits.ts";
 import { type AskedModel, type NodeDeps, NodeError, type OpenedModel } from "#workflows/nodes/node_kind.ts";
 import type { ClaimedRun } from "./run_claim.ts";
 
@@ -59,6 +60,7 @@ export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
         options: { ...(config.max_tokens !== undefined && { max_tokens: config.max_tokens }) },
       };
       const access = { secret, http, ...(baseUrl !== undefined && { baseUrl }) };
+      await requireBelowEndingLimit(world, run);
       const model = withNodeErrors(await openStage("llm", vendor, settings, { access }));
       return { model, ...pricedBy(prices, billerOf("llm", vendor, settings, access)) };
     },
@@ -79,6 +81,13 @@ export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
       }
     },
   };
+}
+
+/** @throws NodeError where a ceiling that ends what is under way is reached */
+async function requireBelowEndingLimit({ sql, now }: NodeWorld, run: ClaimedRun["run"]): Promise<void> {
+  const subject = { organizationId: run.organization_id, subjectId: run.app_id };
+  const [ended] = await endedByLimit(sql, [subject], now());
+  if (ended) throw new NodeError("usage_limit", "The ceiling of the day is reached, until midnight UTC");
 }
 
 async function builtIn({ model, options }: AskedModel, prices: PriceTable): Promise<OpenedModel> {

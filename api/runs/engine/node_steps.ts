@@ -11,6 +11,8 @@ import type { RunScope } from "./run_scope.ts";
 import { handlesError } from "./stepper.ts";
 import { type ActiveNode, newActive, originOf, outermostNode, type Walk } from "./walk.ts";
 
+type ModelCompleted = Extract<NewRunEvent, { type: "model.completed" }>["data"];
+
 /** A wait up to this long keeps the run in memory; a longer one parks it. */
 const shortWaitMs = 2000;
 const retryBackoffMsDefault = 500;
@@ -69,7 +71,7 @@ function work(
     answer,
     woken: goesOn.woken ?? false,
     emit: (event) => {
-      if (event.type === "model.completed") countUsage(run, active, event.data.usage);
+      if (event.type === "model.completed") countUsage(run, active, paidUsage(event.data));
       run.append({ ...event, ...origin } as NewRunEvent);
       return run.writer.room();
     },
@@ -80,6 +82,13 @@ function work(
     (result) => run.find({ of: active, result, startedMs }),
     (error: unknown) => run.find({ of: active, error }),
   );
+}
+
+/** What a request took, with its cost where it has one. */
+function paidUsage({ usage, cost, currency, provider, model }: ModelCompleted): RunUsage {
+  if (cost === 0) return usage;
+  const unknown = cost === null ? [`llm ${provider} ${model}`] : [];
+  return { ...usage, cost: { currency, amount: cost, known: cost ?? 0, unknown } };
 }
 
 /** Attempts that fail are paid for as well: what each request took is kept with the node, in the commit that tells of it. */

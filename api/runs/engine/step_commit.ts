@@ -7,6 +7,7 @@ import type { AnySql, Sql } from "#store/sql.ts";
 import { noteTracesDue } from "#traces/trace_due.ts";
 import { deliverCallbacksTask } from "../run_queue.ts";
 import type { NodeRunRow, RunOutcome } from "../run_rows.ts";
+import { countRuns } from "../run_usage.ts";
 import type { AskedInput } from "./input_answers.ts";
 
 export interface LoggedEvent {
@@ -56,6 +57,7 @@ export async function commitSteps(
   return sql.begin(async (transaction) => {
     const held = await updateRuns(transaction, batch, workerId, now);
     const written = batch.filter(({ run }) => held.has(run.id));
+    const billed = written.filter(({ pending }) => pending.left?.outcome.usage.cost);
     // One connection, one after the other, but without a wait for each answer.
     await Promise.all([
       insertEvents(transaction, written),
@@ -65,6 +67,11 @@ export async function commitSteps(
       closeInputs(transaction, written, now),
       ...endRuns(transaction, written, now),
     ]);
+    await countRuns(
+      transaction,
+      billed.map(({ run }) => run.id),
+      now,
+    );
     return held;
   });
 }
