@@ -100,6 +100,8 @@ export const matrix: Readonly<Record<DocumentName, Readonly<Record<string, Acces
     "DELETE /v1/orgs/me/members/{user_id}": person,
     "GET /v1/orgs/me": program,
     "PATCH /v1/orgs/me/legal-profile": person,
+    "GET /v1/orgs/me/tax-settings": program,
+    "PATCH /v1/orgs/me/tax-settings": person,
     "POST /v1/orgs/me/invitations": person,
     "GET /v1/orgs/me/invitations": person,
     "DELETE /v1/orgs/me/invitations/{invitation_id}": person,
