@@ -12,12 +12,23 @@ const toolsMax = 500;
 /** Who asks has a time-out of its own. */
 const longestCallMs = 15 * 60_000;
 
+/** What a server may answer one request with; more ends the answer. */
+const answerBytesMax = 4 * 1024 * 1024;
+/** What it may send by itself before it is dialled anew. */
+const streamBytesMax = 64 * 1024 * 1024;
+
+interface Asking {
+  callId: string | undefined;
+  /** The answer is cut off: nobody need wait for the rest. */
+  tooLarge(): void;
+}
+
 /** A session is shared by many calls: each request still says whose it is. */
-const asksFor = new AsyncLocalStorage<string | undefined>();
+const asksFor = new AsyncLocalStorage<Asking>();
 const callIdKey = "frontdesk/call_id";
 
 function withCaller(given: ConstructorParameters<typeof Headers>[0]): Record<string, string> {
-  const callId = asksFor.getStore();
+  const callId = asksFor.getStore()?.callId;
   return { ...Object.fromEntries(new Headers(given)), ...(callId && { "x-call-id": callId }) };
 }
 
@@ -69,13 +80,16 @@ export async function connectMcp({ url, headers = {} }: McpServer, http: Guarded
     import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
     import("@modelcontextprotocol/sdk/client/sse.js"),
   ]);
-  const fetch = (target: string | URL, init?: { headers?: ConstructorParameters<typeof Headers>[0] }) =>
-    undiciFetch(String(target), {
-      ...init,
-      headers: withCaller(init?.headers),
+  const fetch = async (target: string | URL, init: RequestInit = {}) => {
+    const response = await undiciFetch(String(target), {
+      ...(init as object),
+      headers: withCaller(init.headers),
       redirect: "error",
       dispatcher: http.dispatcher,
-    }) as unknown as Promise<Response>;
+    });
+    const bytesMax = init.method === "POST" ? answerBytesMax : streamBytesMax;
+    return upTo(bytesMax, response as unknown as Response);
+  };
   const options = { fetch, requestInit: { headers: { ...headers } } };
   const transports = [
     () => new StreamableHTTPClientTransport(new URL(url), options),
@@ -103,6 +117,23 @@ export async function connectMcp({ url, headers = {} }: McpServer, http: Guarded
   });
 }
 
+/** The same answer, cut off where it grows too large. */
+function upTo(bytesMax: number, response: Response): Response {
+  if (!response.body) return response;
+  const asking = asksFor.getStore();
+  let bytes = 0;
+  const counted = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      bytes += chunk.byteLength;
+      if (bytes <= bytesMax) return controller.enqueue(chunk);
+      asking?.tooLarge();
+      controller.error(new Error(`more than ${bytesMax} bytes`));
+    },
+  });
+  const { status, statusText, headers } = response;
+  return new Response(response.body.pipeThrough(counted), { status, statusText, headers });
+}
+
 function sessionOf(client: import("@modelcontextprotocol/sdk/client/index.js").Client): McpSession {
   return {
     async listTools(signal) {
@@ -119,13 +150,19 @@ function sessionOf(client: import("@modelcontextprotocol/sdk/client/index.js").C
     },
     async callTool(name, toolArguments, signal, callId) {
       let result: Awaited<ReturnType<typeof client.callTool>>;
+      const tooLarge = new AbortController();
+      const either = AbortSignal.any([signal, tooLarge.signal]);
       try {
         const asked = { name, arguments: toolArguments, ...(callId && { _meta: { [callIdKey]: callId } }) };
-        result = await asksFor.run(callId, () =>
-          client.callTool(asked, undefined, { signal, timeout: longestCallMs, resetTimeoutOnProgress: false }),
+        const asking = { callId, tooLarge: () => tooLarge.abort() };
+        result = await asksFor.run(asking, () =>
+          client.callTool(asked, undefined, { signal: either, timeout: longestCallMs, resetTimeoutOnProgress: false }),
         );
       } catch (cause) {
         if (signal.aborted) throw cause;
+        if (tooLarge.signal.aborted) {
+          throw new McpError(`${name} answered more than ${answerBytesMax / 1024 / 1024} MiB`, { retryable: false });
+        }
         throw new McpError(`Cannot call ${name}: the MCP server did not answer`, { cause, retryable: true });
       }
       const text = textOf(result.content);

@@ -113,6 +113,7 @@ class CallRuns {
     for (let waitMs = firstWaitMs; ; waitMs = Math.min(longestWaitMs, waitMs * 2)) {
       const answer = await this.#ask(method, path, signal, body).catch(() => undefined);
       signal.throwIfAborted();
+      if (answer?.truncated) throw new ToolError("The run told something too large");
       if (answer?.status === 200) return JSON.parse(answer.body.toString("utf8"));
       if (answer && answer.status < 500 && answer.status !== 429) throw new ToolError("This is not available any more");
       await pause(waitMs, signal);

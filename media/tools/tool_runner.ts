@@ -125,6 +125,7 @@ async function callHouse(
     throw new ToolError("The house's own service cannot be reached at the moment", { cause });
   }
   if (answer.status !== 200) throw new ToolError(`The house's own service answered ${answer.status}`);
+  if (answer.truncated) throw new ToolError("The house's own service answered something too large");
   const reply = JSON.parse(answer.body.toString("utf8")) as { result?: unknown; error?: string };
   if (reply.error !== undefined) throw new ToolError(reply.error);
   return reply.result;
