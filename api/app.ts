@@ -19,6 +19,7 @@ import { destinationOf, type Service } from "#contracts/hosts.ts";
 import { roomLimits } from "#contracts/room_call.ts";
 import { runLimits } from "#contracts/run_event.ts";
 import type { PriceTable } from "#contracts/usage.ts";
+import { subjectRequestRoutes } from "#data_subjects/subject_requests.ts";
 import type { Logger } from "#http/logger.ts";
 import { type OpenApiInfo, openApiFor } from "#http/open_api/open_api.ts";
 import { platformErrorContract, platformErrorResponse } from "#http/platform_face.ts";
@@ -143,6 +144,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...connectionProbeRoutes({ ...apiDeps, encryption, allowPrivateAddresses }),
     ...appRoutes({ ...apiDeps, appDomain }),
     ...sessionRoutes({ ...apiDeps, appDomain }),
+    ...subjectRequestRoutes({ ...apiDeps, encryption }),
     ...internalCallRoutes({ sql, now, logger, encryption, internal, prices, appInputs }),
     ...appToolRoutes({ sql, bus, now, internal }),
     ...internalRunRoutes({ sql, bus, now, internal }),

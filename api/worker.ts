@@ -12,6 +12,8 @@ import type { Bus } from "#bus/bus.ts";
 import { openBus } from "#bus/open_bus.ts";
 import { purgeConnectTokens } from "#connections/connect_tokens.ts";
 import type { PriceTable } from "#contracts/usage.ts";
+import { answerSubjectRequest, purgeSubjectRecords } from "#data_subjects/subject_job.ts";
+import { subjectRequestTask } from "#data_subjects/subject_requests.ts";
 import type { Logger } from "#http/logger.ts";
 import { platformErrorResponse } from "#http/platform_face.ts";
 import { createRequestMetrics } from "#http/request_metrics.ts";
@@ -28,7 +30,7 @@ import { type RunEngine, startRunEngine } from "#runs/engine/run_engine.ts";
 import { createRunMetrics } from "#runs/run_metrics.ts";
 import { deliverCallbacksTask, executeRunTask } from "#runs/run_queue.ts";
 import { purgeRuns, sweepRuns } from "#runs/run_sweeper.ts";
-import { runTraces } from "#runs/run_traces.ts";
+import { knownRuns, runTraces } from "#runs/run_traces.ts";
 import { createEncryption } from "#store/encryption.ts";
 import { purgeFailedJobs, releaseStuckJobs, startJobs } from "#store/jobs.ts";
 import { type SqlPool, unavailableStore } from "#store/sql.ts";
@@ -39,9 +41,10 @@ import { writeDueTraces } from "#traces/trace_due.ts";
 import { createTraceMetrics } from "#traces/trace_metrics.ts";
 import { sendLimitMail, sendLimitMailTask } from "#usage/limit_notices.ts";
 import { purgeCalls, sweepCalls } from "#voice/call_sweeper.ts";
-import { callTraces } from "#voice/call_traces.ts";
+import { callTraces, knownCalls } from "#voice/call_traces.ts";
 import { sweepRooms } from "#voice/room_sweeper.ts";
 import { cancelRunsOfEndedCalls } from "./app_tools.ts";
+import { personalData } from "./personal_data.ts";
 import { healthRoutes } from "./process/health.ts";
 import { listen } from "./process/http_listener.ts";
 import { startPeriodic } from "./process/periodic.ts";
@@ -151,6 +154,9 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
         const reports = await recheckNightly({ sql, now, ruleset: rulesetOnDisk() });
         if (reports > 0) logger.info({ reports }, "stays to come that today's tax law changes");
       },
+      purge_subject_records: () => purgeSubjectRecords({ sql, now }),
+      [subjectRequestTask]: (payload) =>
+        answerSubjectRequest({ sql, encryption, now, rooms: personalData({ sql, now, traces }) }, payload),
       [sendMailTask]: (payload) => sendQueuedMail({ sql, mailer, publicUrl: config.publicUrl, now }, payload),
       [sendLimitMailTask]: (payload) => sendLimitMail({ sql, mailer }, payload),
       [executeRunTask]: (payload) => runEngine.take(runIdOf(payload)),
@@ -165,6 +171,7 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
       purge_calls: "3,13,23,33,43,53 * * * *",
       purge_traces: "1,11,21,31,41,51 * * * *",
       purge_request_log: "47 * * * *",
+      purge_subject_records: "57 * * * *",
       purge_failed_jobs: "47 3 * * *",
       recheck_bookings: "7 2 * * *",
     },
@@ -200,8 +207,9 @@ export async function startWorker({ config, logger, ...given }: StartWorkerOptio
     onError,
     run: async () => {
       const makeTraces = { run: runTraces(sql), call: callTraces(sql) };
+      const stillThere = { run: knownRuns(sql), call: knownCalls(sql) };
       const onDropped = traceMetrics.dropped;
-      traceMetrics.written(await writeDueTraces({ sql, store: traces, now, makeTraces, onDropped }));
+      traceMetrics.written(await writeDueTraces({ sql, store: traces, now, makeTraces, stillThere, onDropped }));
     },
   });
   const liveKit = config.liveKit && (await openLiveKit(config.liveKit));

@@ -16,6 +16,11 @@ import type { ApiDeps } from "./api_deps.ts";
 import { type Caller, reachesEveryProject, requireAdministrator, requireProjectAccess } from "./caller.ts";
 import { listRoute } from "./list_route.ts";
 
+const TraceRetentionDays = Type.Integer({
+  minimum: 1,
+  maximum: 400,
+  description: "traces are deleted so many days after they began; with what they are the record of, if that goes first",
+});
 const Project = named(
   "Project",
   Type.Object({
@@ -23,6 +28,7 @@ const Project = named(
     organization_id: Type.String({ format: "uuid" }),
     name: Type.String(),
     description: Type.String(),
+    trace_retention_days: TraceRetentionDays,
     created_at: Timestamp,
     created_by: nullableText,
     updated_at: Timestamp,
@@ -47,7 +53,14 @@ const NewProject = named(
 );
 const ProjectChange = named(
   "ProjectChange",
-  Type.Object({ name: Type.Optional(name), description: Type.Optional(description) }, { additionalProperties: false }),
+  Type.Object(
+    {
+      name: Type.Optional(name),
+      description: Type.Optional(description),
+      trace_retention_days: Type.Optional(TraceRetentionDays),
+    },
+    { additionalProperties: false },
+  ),
   {
     name: "another name",
     description: "another description",
@@ -112,7 +125,10 @@ export function projectRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): 
       reply: { status: 200, body: OneProject },
       errors: ["forbidden"],
       paramsFrom: { project_id: { route: `POST ${path}`, field: "data.id" } },
-      examples: { another_name: { body: { name: "Night desk" } } },
+      examples: {
+        another_name: { body: { name: "Night desk" } },
+        traces_for_a_week: { body: { trace_retention_days: 7 } },
+      },
       handle: async ({ principal, params, body }) => {
         await findProject(sql, principal, params.project_id);
         requireAdministrator(principal);
@@ -120,6 +136,7 @@ export function projectRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): 
           update project
           set name = coalesce(${body.name ?? null}, name),
               description = coalesce(${body.description ?? null}, description),
+              trace_retention_days = coalesce(${body.trace_retention_days ?? null}, trace_retention_days),
               updated_at = ${now()}, updated_by = ${principal.userId}
           where id = ${params.project_id} and organization_id = ${principal.organizationId} and deleted_at is null
           returning ${columns(sql)}`;
@@ -150,7 +167,7 @@ export function projectRoutes({ sql, bus, now, personalAccessToken }: ApiDeps): 
 }
 
 const columns = (sql: AnySql) =>
-  sql`id, organization_id, name, description, created_at, created_by, updated_at, updated_by`;
+  sql`id, organization_id, name, description, trace_retention_days, created_at, created_by, updated_at, updated_by`;
 
 /** As `visibleProjects`, on the project table itself. */
 function visible(sql: AnySql, caller: Caller) {

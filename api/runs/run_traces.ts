@@ -1,7 +1,7 @@
 /** Traces of runs, made of their rows and logs. */
 import type { RunEvent } from "#contracts/run_event.ts";
 import type { Sql } from "#store/sql.ts";
-import type { MakeTraces } from "#traces/trace_due.ts";
+import type { KnownRecords, MakeTraces } from "#traces/trace_due.ts";
 import { type EndedRun, RunSpans } from "./run_spans.ts";
 
 const eventsAtOnce = 500;
@@ -27,4 +27,8 @@ export function runTraces(sql: Sql): MakeTraces {
     }
     return [...made.values()].map((run) => run.trace());
   };
+}
+
+export function knownRuns(sql: Sql): KnownRecords {
+  return (runIds) => sql`select id from run where id = any (${runIds}::uuid[])`;
 }

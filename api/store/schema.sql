@@ -382,6 +382,37 @@ create table connection (
 );
 CREATE INDEX connection_project_id_idx ON connection USING btree (project_id, created_at);
 
+-- api/data_subjects
+create table data_subject_record (
+  request_id uuid not null,
+  position bigint not null generated always as identity,
+  kind text not null,
+  record json not null,
+  constraint data_subject_record_pkey PRIMARY KEY (request_id, "position"),
+  constraint data_subject_record_request_id_fkey FOREIGN KEY (request_id) REFERENCES data_subject_request(id) ON DELETE CASCADE
+);
+
+-- api/data_subjects
+create table data_subject_request (
+  id uuid not null,
+  organization_id uuid not null,
+  action text not null,
+  identified_by text not null,
+  subject_sealed bytea,
+  status text not null,
+  result json not null default '[]'::json,
+  created_at timestamp with time zone not null,
+  created_by uuid,
+  ended_at timestamp with time zone,
+  constraint data_subject_request_pkey PRIMARY KEY (id),
+  constraint data_subject_request_action_check CHECK ((action = ANY (ARRAY['export'::text, 'erase'::text]))),
+  constraint data_subject_request_created_by_fkey FOREIGN KEY (created_by) REFERENCES app_user(id) ON DELETE SET NULL,
+  constraint data_subject_request_identified_by_check CHECK ((identified_by = ANY (ARRAY['user_id'::text, 'phone'::text, 'email'::text]))),
+  constraint data_subject_request_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE,
+  constraint data_subject_request_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'succeeded'::text, 'failed'::text])))
+);
+CREATE INDEX data_subject_request_organization_id_idx ON data_subject_request USING btree (organization_id, created_at);
+
 -- api/tax
 create table frozen_rules (
   hash text not null,

@@ -34,6 +34,9 @@ interface Due {
   source_id: string;
 }
 
+/** Which of these records are still there. */
+export type KnownRecords = (ids: readonly string[]) => PromiseLike<readonly { id: string }[]>;
+
 export interface DueTracesDeps {
   sql: Sql;
   store: SpanStore;
@@ -41,6 +44,7 @@ export interface DueTracesDeps {
   /** Spans above a trace's bound were left out. */
   onDropped(trace: TraceHead, spans: number): void;
   makeTraces: Readonly<Record<RecordedSource, MakeTraces>>;
+  stillThere: Readonly<Record<RecordedSource, KnownRecords>>;
 }
 
 /** Writes what is due, until nothing is. Any number of workers may at once. @returns how many traces were written */
@@ -53,10 +57,25 @@ export async function writeDueTraces(deps: DueTracesDeps): Promise<number> {
       const made = (await deps.makeTraces[source](ids)).map(boundedTrace);
       await deps.store.rewriteTraces(made.map(({ trace }) => trace));
       written += made.length;
+      await forgetGone(
+        deps,
+        source,
+        made.map(({ trace }) => trace.trace),
+      );
       for (const { trace, dropped } of made) if (dropped > 0) deps.onDropped(trace.trace, dropped);
     }
     await deps.sql`delete from trace_due where id = any (${due.map(({ id }) => id)}::bigint[])`;
     if (due.length < takenMax) return written;
+  }
+}
+
+/** A record that was deleted while its trace was made takes the trace along: its eraser found none, or this does. */
+async function forgetGone({ store, stillThere }: DueTracesDeps, source: RecordedSource, made: readonly TraceHead[]) {
+  if (made.length === 0) return;
+  const rows = await stillThere[source](made.flatMap(({ source_id }) => source_id ?? []));
+  const known = new Set(rows.map(({ id }) => id));
+  for (const { project_id, id, source_id } of made) {
+    if (source_id !== null && !known.has(source_id)) await store.deleteTraces({ projectId: project_id }, [id]);
   }
 }
 

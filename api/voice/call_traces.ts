@@ -1,6 +1,6 @@
 /** Traces of calls, made of their records. */
 import type { Sql } from "#store/sql.ts";
-import type { MakeTraces } from "#traces/trace_due.ts";
+import type { KnownRecords, MakeTraces } from "#traces/trace_due.ts";
 import { callTrace, type RecordedCall } from "./call_spans.ts";
 
 /** What a call's lists are read as, in the call's own row. */
@@ -36,4 +36,8 @@ export function callTraces(sql: Sql): MakeTraces {
       where call.id = any (${callIds}::uuid[]) and call.state = 'ended' and call.started_at is not null`;
     return calls.map(callTrace);
   };
+}
+
+export function knownCalls(sql: Sql): KnownRecords {
+  return (callIds) => sql`select id from call where id = any (${callIds}::uuid[])`;
 }

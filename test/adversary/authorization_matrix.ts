@@ -41,6 +41,11 @@ export const matrix: Readonly<Record<DocumentName, Readonly<Record<string, Acces
   "/openapi.json": {
     "GET /v1/organizations/me": token,
     "PATCH /v1/organizations/me": token,
+    "POST /v1/data-subjects/export": token,
+    "POST /v1/data-subjects/erase": token,
+    "GET /v1/data-subjects/requests": token,
+    "GET /v1/data-subjects/requests/{request_id}": token,
+    "GET /v1/data-subjects/requests/{request_id}/records": token,
     "POST /v1/projects": token,
     "GET /v1/projects": token,
     "GET /v1/projects/{project_id}": token,

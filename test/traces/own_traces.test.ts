@@ -3,14 +3,14 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { RunEvent } from "#contracts/run_event.ts";
 import type { LanguageModel } from "#providers/language_model.ts";
-import { runTraces } from "#runs/run_traces.ts";
+import { knownRuns, runTraces } from "#runs/run_traces.ts";
 import { type EngineHarness, openEngineHarness } from "#test/kit/runs/engine_harness.ts";
 import { openSpanStore } from "#traces/open_span_store.ts";
 import { type Span, traceLimits } from "#traces/span.ts";
 import type { SpanStore } from "#traces/span_store.ts";
 import { writeDueTraces } from "#traces/trace_due.ts";
 import { sweepCalls } from "#voice/call_sweeper.ts";
-import { callTraces } from "#voice/call_traces.ts";
+import { callTraces, knownCalls } from "#voice/call_traces.ts";
 
 const everything = { pageSize: traceLimits.spansMax, offset: 0 };
 
@@ -64,7 +64,15 @@ describe("a trace of our own", () => {
   const write = () => {
     const { productSql: sql, now } = house.api;
     const makeTraces = { run: runTraces(sql), call: callTraces(sql) };
-    return writeDueTraces({ sql, store, now, makeTraces, onDropped: () => assert.fail("nothing is to be dropped") });
+    const stillThere = { run: knownRuns(sql), call: knownCalls(sql) };
+    return writeDueTraces({
+      sql,
+      store,
+      now,
+      makeTraces,
+      stillThere,
+      onDropped: () => assert.fail("nothing is to be dropped"),
+    });
   };
   const read = async (traceId: string) => {
     const trace = await store.readTrace({ projectId: house.api.projectId }, traceId);

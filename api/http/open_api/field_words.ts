@@ -29,6 +29,7 @@ export const fieldWords: Readonly<Record<string, string>> = {
   prefix: "what the secret begins with",
   project_id: "the project's id",
   report_id: "the report's id",
+  request_id: "the request's id",
   revoked_at: "when it was revoked; null while it works",
   run_id: "the run's id",
   started_at: "when it began; null before",
