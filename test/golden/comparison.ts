@@ -5,7 +5,7 @@
  * room for a better-tuned voice detector. Over a real socket only what a client may rely on is:
  * the order of messages within each track, without partial transcripts and without times.
  */
-import type { SentMessage, ServerMessageType } from "#contracts/voice_protocol.ts";
+import type { ServerMessageType } from "#contracts/voice_protocol.ts";
 import type { Line } from "./golden_call.ts";
 
 const toleranceMs = 60;
@@ -69,15 +69,19 @@ export function reliable(lines: readonly Line[]): Record<string, unknown[]> {
   return Object.fromEntries(
     Object.entries(tracks).map(([track, types]) => [
       track,
-      stable.filter(({ type }) => types.includes(type)).map((message) => withoutMeasures(message)),
+      stable.filter(({ type }) => types.includes(type)).map(withoutMeasures),
     ]),
   );
 }
 
-/** Without times, counters and the words that a cut depends on. */
-function withoutMeasures(message: SentMessage): Record<string, unknown> {
-  const dropped = ["seq", "usage", "spoken_text"];
-  return Object.fromEntries(Object.entries(message).filter(([name]) => !dropped.includes(name) && !isTime(name)));
+const dropped = ["seq", "usage", "spoken_text"];
+
+/** Without times, counters and the words that a cut depends on, at any depth. */
+function withoutMeasures(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutMeasures);
+  if (!isBranch(value)) return value;
+  const kept = Object.entries(value).filter(([name]) => !dropped.includes(name) && !isTime(name));
+  return Object.fromEntries(kept.map(([name, inner]) => [name, withoutMeasures(inner)]));
 }
 
 /** Broken promises of the protocol in `lines`; empty when all are kept. */
