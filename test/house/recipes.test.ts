@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { execFile, execFileSync } from "node:child_process";
+import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { follow, type Recipe, readRecipe } from "./recipe.ts";
+import { follow, type Recipe, readRecipes, renamed } from "./recipe.ts";
 import { root } from "./rooms.ts";
 
 /** Each recipe is followed to the letter, all in one copy of the repository, as a newcomer would. */
-const folder = join(root, "docs", "recipes");
-const recipes = readdirSync(folder)
-  .filter((name) => name.endsWith(".md") && name !== "README.md")
-  .map((name) => readRecipe(name, readFileSync(join(folder, name), "utf8")));
+const recipes = readRecipes(root);
+/** What `npm run new` makes as well, in the same copy. */
+const others = recipes.flatMap((recipe) => (recipe.made ? [renamed(recipe, `night_${recipe.made.kind}`)] : []));
 
 describe("the recipes", () => {
   let copy: string;
@@ -27,25 +26,53 @@ describe("the recipes", () => {
       const folders = new Set(
         recipe.files.map(({ path }) => dirname(path)).filter((path) => !path.startsWith("test/")),
       );
-      assert.equal(folders.size, 1, "what is new stands in one folder");
+      assert.equal(folders.size, recipe.name === "test.md" ? 0 : 1, "what is new stands in one folder");
       assert.ok(new Set(recipe.edits.map(({ path }) => path)).size <= 1, "lines of one old file");
     });
   }
 
-  it("leave a repository that passes format, lint, borders and types", () => {
-    for (const command of new Set(recipes.flatMap(({ commands }) => commands)).values()) {
-      if (!command.startsWith("npm test")) run(copy, "npm", command.split(" ").slice(1));
+  it("are followed under another name by `npm run new`, which refuses what is there and what it does not know", async () => {
+    const wanted = others.flatMap(({ made }) => [made?.kind ?? "", `night_${made?.kind}`]);
+    const makeNew = ["--import", "tsx", "test/house/new.ts"];
+    const refused = async (...args: string[]) => {
+      const { status, stderr } = await ended(copy, "node", [...makeNew, ...args]);
+      assert.equal(status, 1);
+      return stderr;
+    };
+    assert.deepEqual(wanted.filter((_, index) => index % 2 === 0).sort(), [
+      "endpoint",
+      "node_kind",
+      "provider",
+      "test",
+    ]);
+    const printed = await run(copy, "node", [...makeNew, ...wanted]);
+    for (const { path } of others.flatMap(({ files }) => files)) {
+      assert.ok(existsSync(join(copy, path)), path);
+      assert.match(printed, new RegExp(`^made +${path}$`, "m"));
     }
-    const changed = recipes.flatMap(({ files, edits }) => [...files, ...edits].map(({ path }) => path));
-    run(copy, "node", [bin("@biomejs/biome/bin/biome"), "check", "--error-on-warnings", ...new Set(changed)]);
-    run(copy, "node", [bin("typescript/bin/tsc"), "--noEmit"]);
+    assert.match(await refused("test", "night_test"), /night_test\.test\.ts is there already/);
+    assert.match(await refused("garden", "roses"), /no kind "garden"[\s\S]*endpoint, node_kind, provider, test/);
+    assert.match(await refused("test", "Two Words"), /snake_case/);
   });
 
-  it("bring tests that pass", () => {
-    const tests = recipes.flatMap(testsOf);
+  it("leave a repository that passes format, lint, borders and types", async () => {
+    for (const command of new Set(recipes.flatMap(({ commands }) => commands)).values()) {
+      if (!command.startsWith("npm test")) await run(copy, "npm", command.split(" ").slice(1));
+    }
+    const changed = [...recipes, ...others].flatMap(({ files, edits }) => [...files, ...edits].map(({ path }) => path));
+    await run(copy, "node", [bin("@biomejs/biome/bin/biome"), "check", "--error-on-warnings", ...new Set(changed)]);
+    await run(copy, "node", [bin("typescript/bin/tsc"), "--noEmit"]);
+  });
+
+  it("bring tests that pass", async () => {
+    const tests = [...recipes, ...others].flatMap(testsOf);
     assert.ok(tests.length > 0);
-    const printed = run(copy, "node", ["--import", "tsx", "--test", ...new Set(tests)]);
+    // In one process: each loads much the same.
+    const all = [...new Set(tests)].map((path) => `import "./${path}";`).join("\n");
+    const options = ["--import", "tsx", "--test-reporter=tap", "--input-type=module", "-e", all];
+    const printed = await run(copy, "node", options);
     assert.match(printed, /^# fail 0$/m);
+    assert.ok((printed.match(/^ok /gm)?.length ?? 0) >= new Set(tests).size);
   });
 });
 
@@ -77,9 +104,19 @@ function bin(path: string): string {
   return join(root, "node_modules", path);
 }
 
-function run(cwd: string, command: string, args: readonly string[]): string {
-  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8", env });
+/** @returns what it prints */
+async function run(cwd: string, command: string, args: readonly string[]): Promise<string> {
+  const { status, stdout, stderr } = await ended(cwd, command, args);
   assert.equal(status, 0, `${command} ${args.join(" ")}\n${stdout}\n${stderr}`);
   return stdout;
+}
+
+function ended(cwd: string, command: string, args: readonly string[]) {
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const options = { cwd, env, maxBuffer: 64 * 1024 * 1024 };
+  return new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve) => {
+    const child = execFile(command, args, options, (_error, stdout, stderr) =>
+      resolve({ status: child.exitCode, stdout, stderr }),
+    );
+  });
 }
