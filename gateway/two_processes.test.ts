@@ -8,12 +8,12 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import type { Bus } from "#bus/bus.ts";
 import { createRedisBus } from "#bus/redis_bus.ts";
 import type { CloseCallRequest, ReservedCall } from "#contracts/internal_calls.ts";
 import { CallClient, eventually, FakeApi, inBatches } from "#test/kit/gateway_fixture.ts";
 import { type RedisForTests, redisMissing, startRedis } from "#test/kit/redis_fixture.ts";
+import { roleArguments } from "#test/kit/role_process.ts";
 import { bestTransport } from "#test/kit/transports.ts";
 
 const internalSecret = "internal-secret-of-this-test";
@@ -53,8 +53,7 @@ describe("two gateway processes on Redis, 8 slots each", { skip: redisMissing(pr
   let seam: Awaited<ReturnType<typeof serveApi>>;
 
   async function startProcess(transport: string): Promise<{ child: ChildProcess; url: string; metricsUrl: string }> {
-    const main = fileURLToPath(new URL("./main.ts", import.meta.url));
-    const child = spawn(process.execPath, ["--import", "tsx", main], {
+    const child = spawn(process.execPath, roleArguments("gateway/main.ts"), {
       env: {
         PATH: process.env.PATH,
         GATEWAY_PORT: "0",

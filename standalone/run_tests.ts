@@ -1,6 +1,6 @@
 /**
- * `npm test`: starts what the tests need (a Postgres, and a Redis where the machine has one), runs
- * every `*.test.ts`, prints what was skipped and why, and ends what it started.
+ * `npm test`: starts what the tests need (a Postgres, and a Redis where the machine has one, and the
+ * roles made ready to be started), runs every `*.test.ts`, prints what was skipped and why, and ends what it started.
  *
  *     npm test                          everything
  *     npm test -- media gateway/calls   the files whose path contains one of these
@@ -10,6 +10,7 @@
  *     npm test -- --no-skips --may-skip REASON    but for this reason
  */
 import { randomBytes } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join, sep } from "node:path";
@@ -18,14 +19,15 @@ import { spec } from "node:test/reporters";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { startEmbeddedPostgres } from "./embedded_postgres.ts";
+import { bundleRoles } from "./role_bundle.ts";
 import { planProcesses } from "./test_plan.ts";
 import { startTestRedis } from "./test_redis.ts";
 import { reportTests } from "./test_report.ts";
 
 /** Test processes at a time: one more than cores, for one of them mostly waits. Postgres has connections for four. */
 const concurrency = Math.min(4, availableParallelism() + 1);
-/** A process that hangs fails after this, instead of the run hanging with it: twice what the slowest takes on a busy machine. */
-const processMsMax = 150_000;
+/** A process that hangs fails after this, instead of the run hanging with it: five times what the slowest takes. */
+const processMsMax = 300_000;
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values: flags, positionals: filters } = parseArgs({
@@ -46,11 +48,16 @@ if (files.length === 0) {
 const dataDir = join(tmpdir(), `frontdesk-test-${randomBytes(6).toString("hex")}`);
 const database = await startEmbeddedPostgres({ dataDir, durable: false });
 const redis = await startTestRedis();
+// Where a role cannot be made, the tests that start it say so; others need none.
+const roles = await bundleRoles(root).catch(() => undefined);
 const filesOf = writeEntries(planProcesses(files), dataDir);
 process.env.TEST_DATABASE_URL = database.url;
+if (roles) process.env.TEST_ROLES = roles.folder;
 if (redis) process.env.TEST_REDIS_URL = redis.url;
 
 const interrupted = new AbortController();
+// Each process listens.
+setMaxListeners(0, interrupted.signal);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => interrupted.abort());
 
 try {
@@ -61,6 +68,7 @@ try {
   if (flags.watch) await untilInterrupted(events);
   else process.exitCode = (await passes(events)) ? 0 : 1;
 } finally {
+  roles?.remove();
   await redis?.stop();
   await database.stop();
   rmSync(dataDir, { recursive: true, force: true });

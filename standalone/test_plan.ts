@@ -1,8 +1,8 @@
 /**
  * Which test files share a process, and which process starts first.
  *
- * A process costs one to three seconds before its first test: Node, the loader, the modules. Files that
- * start processes themselves, or measure memory or threads, have one of their own; the others share one
+ * A process costs one to three seconds before its first test: Node, the loader, the modules. Those that
+ * take long, and those that change what a process has once, have one of their own; the others share one
  * with their neighbours and run there one after the other. The longest start first, so that no long one
  * is left over at the end.
  */
@@ -10,20 +10,16 @@
 /** Each file below these paths has a process of its own. They start in this order: what takes longest first. */
 const ownProcess = [
   "test/house/recipes",
+  "test/roles/standalone_start",
   "test/crash/",
-  "test/roles/",
+  "test/runs/run_stalled_readers",
+  "test/adversary/adversary",
   "test/console/",
   "test/rooms/",
-  "test/runs/run_stalled_readers",
-  "test/voice/golden",
   "test/k8s/",
-  "test/house/",
-  "test/adversary/",
-  "test/snapshots/",
-  "test/store/",
-  "media/threads/",
-  "gateway/rooms/",
-  "standalone/",
+  "gateway/two_processes",
+  "test/roles/role",
+  "test/voice/golden",
 ];
 
 /** Files that share a process, at most: what one of them breaks for the next is found among few. */

@@ -3,6 +3,7 @@
  * stopped as a supervisor would, with its last words at hand when it fails.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export interface RoleProcess {
@@ -64,9 +65,15 @@ export function startProcess(command: readonly string[], environment: Readonly<R
   };
 }
 
-/** A role that runs from a TypeScript file, as its npm script does. */
+/** A role, by the TypeScript file that its npm script runs. */
 export function startRole(file: string, environment: Readonly<Record<string, string>>): RoleProcess {
-  return startProcess([process.execPath, "--import", "tsx", file], environment);
+  return startProcess([process.execPath, ...roleArguments(file)], environment);
+}
+
+/** What Node is given to run a role: its bundle, which the test runner makes, or the file itself without one. */
+export function roleArguments(file: string): string[] {
+  const bundle = process.env.TEST_ROLES && join(process.env.TEST_ROLES, file.replace(/\.ts$/, ".mjs"));
+  return bundle ? ["--enable-source-maps", bundle] : ["--import", "tsx", file];
 }
 
 /** The secrets that separate roles must share. */

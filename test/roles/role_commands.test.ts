@@ -7,10 +7,11 @@ import { fileURLToPath } from "node:url";
 import { awaitSchema } from "#store/awaited_schema.ts";
 import { MigrationError, readMigrations } from "#store/migrations.ts";
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from "#test/kit/database.ts";
+import { roleArguments } from "#test/kit/role_process.ts";
 
 /** Runs a role's command as `npm run` does, with nothing but these variables. */
 async function command(script: string, env: Record<string, string>) {
-  const child = spawn(process.execPath, ["--import", "tsx", script], {
+  const child = spawn(process.execPath, roleArguments(script), {
     cwd: fileURLToPath(new URL("../..", import.meta.url)),
     env: { PATH: process.env.PATH, TMPDIR: tmpdir(), ...env },
   });

@@ -1,6 +1,7 @@
 /**
  * A thousand clients that open a run's stream and do not read: what they cost the gateway's process, that
- * others are served meanwhile, and that each of them has everything once it reads.
+ * others are served meanwhile, and that each of them has everything once it reads (a fifth of them do, in the
+ * short form).
  */
 import assert from "node:assert/strict";
 import { once, setMaxListeners } from "node:events";
@@ -20,10 +21,13 @@ import { type AppClient, openAppClient } from "#test/kit/app_client.ts";
 import { type RedisForTests, redisMissing, startRedis } from "#test/kit/redis_fixture.ts";
 import { type RoleProcess, sharedSecrets, startRole } from "#test/kit/role_process.ts";
 import { type AppAddress, askApp, assertWhole, followRun, jsonOf } from "#test/kit/runs/run_followers.ts";
+import { isWhole } from "../kit/patience.ts";
 import { bestTransport } from "../kit/transports.ts";
 
 const redisUrl = process.env.TEST_REDIS_URL;
 const stalled = 1000;
+/** Of them those that then read it all, 5 MB each. */
+const finishing = isWhole ? stalled : 200;
 const others = 20;
 /** As a client does that is told to come back. */
 const retryMs = 500;
@@ -340,7 +344,8 @@ describe("a thousand readers that do not read", { skip: redisMissing(redisUrl) }
     );
 
     const reference = await wholeStream(run.id);
-    const connections = await Promise.all(readers.map((reader) => reader.finish(reference)));
+    for (const reader of readers.slice(finishing)) reader.close();
+    const connections = await Promise.all(readers.slice(0, finishing).map((reader) => reader.finish(reference)));
     t.diagnostic(`${reference.bytes} bytes each; cut and come back: ${connections.filter((n) => n > 1).length}`);
     assert.ok(rssMax - rssBefore <= rssGrowthBytesMax, `RSS grew by ${rssMax - rssBefore} bytes`);
   });

@@ -11,6 +11,7 @@ import { migrate, readMigrations } from "#store/migrations.ts";
 import { type ApiHarness, appConfig, openApiHarness } from "#test/kit/api_harness.ts";
 import { createEmptyDatabase } from "#test/kit/database.ts";
 import { type DebianPostgres, debianPostgresMissing, startDebianPostgres } from "#test/kit/debian_postgres.ts";
+import { roleArguments } from "#test/kit/role_process.ts";
 import { root } from "../house/rooms.ts";
 
 const { encryptionKey } = appConfig;
@@ -74,7 +75,7 @@ describe("a drill of a restore", { skip: debianPostgresMissing }, () => {
   });
 
   it("is a command that ends with 0", () => {
-    const { status, stdout, stderr } = spawnSync(process.execPath, ["--import", "tsx", "standalone/drill/main.ts"], {
+    const { status, stdout, stderr } = spawnSync(process.execPath, roleArguments("standalone/drill/main.ts"), {
       cwd: root,
       encoding: "utf8",
       env: {
