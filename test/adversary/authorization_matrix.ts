@@ -108,6 +108,8 @@ export const matrix: Readonly<Record<DocumentName, Readonly<Record<string, Acces
     "PATCH /v1/orgs/me/members/{user_id}": person,
     "DELETE /v1/orgs/me/members/{user_id}": person,
     "GET /v1/orgs/me": program,
+    "GET /v1/orgs/me/tax-settings": program,
+    "PATCH /v1/orgs/me/tax-settings": person,
     "PATCH /v1/orgs/me/legal-profile": person,
     "GET /v1/orgs/me/tax-settings": program,
     "PATCH /v1/orgs/me/tax-settings": person,
