@@ -131,7 +131,7 @@ export function usageRoutes({ sql, now, personalAccessToken: guard, currency }: 
       row: UsageLimit,
       filters: { agent_id: { ...uuid, about: "of one voice agent" }, app_id: { ...uuid, about: "of one app" } },
       sort: ["created_at"],
-      examples: { all: { query: {} } },
+      examples: { newest_first: { query: { sort: "-created_at" } } },
       rows: ({ principal }) => {
         requireAdministrator(principal);
         return {
