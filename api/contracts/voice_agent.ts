@@ -303,7 +303,8 @@ const Advanced = named(
     max_call_duration_s: "a call ends after so many seconds",
     idle_timeout_s: "a call ends after so many seconds in which nobody speaks",
     max_tool_steps: "tools that the model may call one after the other for one answer",
-    eos_silence_ms: "silence after which the caller's turn is over; by turn_sensitivity unless given",
+    eos_silence_ms:
+      "silence after which the caller's turn is over; by turn_sensitivity and the words so far unless given",
     turn_sensitivity: "how soon a turn is taken for over: high waits least",
     preemptive_tts: "speak already while the model still writes",
     backchannels: "what a listener says over the agent without wanting the floor, in place of the language's list",
@@ -406,6 +407,8 @@ export interface CallConfig {
     max_tool_steps: number;
     eos_silence_ms: number;
     turn_sensitivity: "auto" | "low" | "medium" | "high";
+    /** The caller's words shorten and lengthen the wait; not where the customer says how long it is. */
+    heeds_endings: boolean;
     preemptive_tts: boolean;
     /** In place of the language's. */
     backchannels?: readonly string[];
@@ -466,6 +469,7 @@ export function completeConfig(config: VoiceAgentConfig, defaults: Readonly<Reco
       max_tool_steps: advanced.max_tool_steps ?? 3,
       eos_silence_ms: advanced.eos_silence_ms ?? eosSilenceMsFor[advanced.turn_sensitivity ?? "auto"],
       turn_sensitivity: advanced.turn_sensitivity ?? "auto",
+      heeds_endings: advanced.eos_silence_ms === undefined,
       preemptive_tts: advanced.preemptive_tts ?? false,
       ...(advanced.backchannels && { backchannels: advanced.backchannels }),
       min_interrupt_words: advanced.min_interrupt_words ?? 0,

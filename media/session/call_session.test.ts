@@ -513,6 +513,28 @@ describe("session: time", () => {
     assert.ok(to_playout_ms !== undefined && to_playout_ms >= 450 && to_playout_ms <= 490, `${to_playout_ms}`);
   });
 
+  const endings: [partial: string, advanced: VoiceAgentConfig["advanced"], waitMs: number][] = [
+    ["I need a room", {}, 500],
+    ["I need a room.", {}, 300],
+    ["I need a room and", {}, 1000],
+    ["I need a room and", { turn_sensitivity: "low" }, 1600],
+    ["I need a room.", { turn_sensitivity: "high" }, 180],
+    ["I need a room and", { eos_silence_ms: 400 }, 400],
+  ];
+  for (const [partial, advanced, waitMs] of endings) {
+    it(`waits ${waitMs} ms after "${partial}" with ${JSON.stringify(advanced)}`, async () => {
+      // The last word is in no partial result.
+      const h = await call(
+        scripted({ transcripts: [`${partial} please`], stt: { partials: true }, config: { advanced } }),
+      );
+      await oneTurn(h, 2400);
+      await h.runUntil("turn_metrics");
+      const { eos_wait_ms } = h.messages("turn_metrics")[0] ?? assert.fail("no metrics");
+      // In windows of 32 ms.
+      assert.ok(eos_wait_ms >= waitMs && eos_wait_ms <= waitMs + 40, `${eos_wait_ms}`);
+    });
+  }
+
   it("speaks the first clause while the model still streams", async () => {
     const h = await call(
       scripted({ replies: ["Yes. One two three four five six seven eight nine ten."], llm: { tokens_per_s: 10 } }),

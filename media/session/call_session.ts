@@ -90,6 +90,7 @@ function turnsFor(
 ): TurnState {
   const settings = {
     eosSilenceMs: stt?.endsTurns ? guardSilenceMs(advanced.eos_silence_ms) : advanced.eos_silence_ms,
+    heedsEndings: !stt?.endsTurns && advanced.heeds_endings,
     allowInterruptions: advanced.allow_interruptions,
     idleTimeoutMs: advanced.idle_timeout_s * 1000,
     maxDurationMs: advanced.max_call_duration_s * 1000,
@@ -197,12 +198,14 @@ class Session implements MediaSession {
       out,
     );
     const limits = stageLimitsFor(config);
+    const callerWords = wordsFor(config.stt?.language ?? config.tts.language);
     this.#callerTurns = new CallerTurns(
       this.#stages.stt,
       this.#scheduler,
       {
         sttLimitMs: limits.sttMs,
-        backchannels: new Backchannels(wordsFor(config.stt?.language ?? config.tts.language), {
+        endings: callerWords,
+        backchannels: new Backchannels(callerWords, {
           own: advanced.backchannels,
           minInterruptWords: advanced.min_interrupt_words,
         }),

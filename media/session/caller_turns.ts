@@ -5,6 +5,7 @@ import { underOwnSignal, within } from "../answering/stage_limits.ts";
 import type { Scheduler } from "../threads/scheduler.ts";
 import { type Backchannels, backchannelMsMax } from "./backchannel.ts";
 import type { CallLog } from "./call_log.ts";
+import { type EndingWords, endingOf } from "./endpointing.ts";
 import type { Notices } from "./notices.ts";
 import { TurnTiming, tenths } from "./turn_timing.ts";
 import type { TurnEvent } from "./turns.ts";
@@ -14,6 +15,7 @@ export interface CallerTurnsHost {
   /** How long the recognizer may take for its final words. */
   readonly sttLimitMs: number;
   readonly backchannels: Backchannels;
+  readonly endings: EndingWords;
   /** Milliseconds since the call began. */
   callMs(nowMs: number): number;
   nextItemId(): string;
@@ -94,7 +96,7 @@ export class CallerTurns {
     const { backchannels } = this.#host;
     const listens = item.over !== undefined && backchannels.has(text, item.over.isAsked);
     const areFew = item.over !== undefined && backchannels.isTooFew(text, item.over.isAsked);
-    this.#host.dispatch({ type: "words", listens, areFew });
+    this.#host.dispatch({ type: "words", listens, areFew, ending: endingOf(text, this.#host.endings) });
   }
 
   /** The words of a spoken turn, where a recognizer is set: `recognized` follows. */

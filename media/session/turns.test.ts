@@ -15,6 +15,7 @@ import {
 
 const settings: TurnSettings = {
   eosSilenceMs: 500,
+  heedsEndings: true,
   allowInterruptions: true,
   idleTimeoutMs: 60_000,
   maxDurationMs: 1_800_000,

@@ -11,6 +11,7 @@
 import type { CallFailure } from "#contracts/call_record.ts";
 import type { EndReason, ServerMessageOf } from "#contracts/voice_protocol.ts";
 import type { Words } from "../words/words.ts";
+import { type Ending, silenceFor } from "./endpointing.ts";
 
 /** Speech over the agent that counts as barge-in, and where the caller's device cancels no echo. */
 export const minInterruptMs = 150;
@@ -36,6 +37,8 @@ export const handOverMsMax = 30_000;
 export interface TurnSettings {
   /** Silence that ends a turn. */
   eosSilenceMs: number;
+  /** The words so far shorten or lengthen it. */
+  heedsEndings: boolean;
   allowInterruptions: boolean;
   /** 0 turns it off. */
   idleTimeoutMs: number;
@@ -57,8 +60,8 @@ export type Job =
 export type CallerState =
   | { is: "silent" }
   | { is: "starting"; startMs: number }
-  /** `over`: the agent was speaking or thinking when it began. `listens`: so far it is a listener's. */
-  | { is: "speaking"; turn: number; startMs: number; over: boolean; listens: boolean };
+  /** `over`: the agent was speaking or thinking when it began. `listens`: so far it is a listener's; `ending`: of the words so far. */
+  | { is: "speaking"; turn: number; startMs: number; over: boolean; listens: boolean; ending?: Ending | undefined };
 
 export type AgentState =
   | { is: "silent" }
@@ -105,7 +108,7 @@ export type TurnEvent =
   /** The recognizer says that the caller has finished; the newest speech, and the silence since. */
   | { type: "turn_end"; endMs: number; silenceMs: number }
   /** A partial result with words in it; `listens`: so far they are a listener's, who does not want the floor; `areFew`: too few to take it. */
-  | { type: "words"; listens: boolean; areFew?: boolean }
+  | { type: "words"; listens: boolean; areFew?: boolean; ending?: Ending | undefined }
   /** The recognizer's answer to `recognize`: whether it understood anything, heard a mere listener (`listened`), or failed. */
   | { type: "recognized"; turn: number; understood: boolean; listened?: boolean; failed?: boolean }
   | { type: "typed"; text: string; urgency: "immediate" | "soon" | "later" }
@@ -285,7 +288,8 @@ function react(step: Step, event: TurnEvent): void {
       return;
     case "words":
       step.active();
-      if (state.caller.is === "speaking") step.set({ caller: { ...state.caller, listens: event.listens } });
+      if (state.caller.is === "speaking")
+        step.set({ caller: { ...state.caller, listens: event.listens, ending: event.ending } });
       if (state.agent.is === "held" && !event.listens && !event.areFew) step.dropAgent("user_speech");
       return;
     case "recognized":
@@ -360,8 +364,7 @@ function react(step: Step, event: TurnEvent): void {
 /** Speech of the caller, window by window: onset, barge-in, end of turn. */
 function hearVoice(step: Step, voice: Extract<TurnEvent, { type: "voice" }>): void {
   const { caller, agent, recognizing, settings } = step.state;
-  const listens = caller.is === "speaking" && caller.listens;
-  const waitMs = listens ? Math.min(listenerSilenceMs, settings.eosSilenceMs) : settings.eosSilenceMs;
+  const waitMs = silenceThatEnds(caller, settings);
   const over = voice.silenceMs >= waitMs || voice.endMs - voice.startMs >= utteranceMsMax;
 
   if (caller.is === "speaking") {
@@ -385,6 +388,12 @@ function hearVoice(step: Step, voice: Extract<TurnEvent, { type: "voice" }>): vo
   } else {
     step.add({ do: "user_speech_started", turn, audioMs: voice.startMs });
   }
+}
+
+function silenceThatEnds(caller: CallerState, { eosSilenceMs, heedsEndings }: TurnSettings): number {
+  if (caller.is !== "speaking") return eosSilenceMs;
+  if (caller.listens) return Math.min(listenerSilenceMs, eosSilenceMs);
+  return heedsEndings ? silenceFor(caller.ending, eosSilenceMs) : eosSilenceMs;
 }
 
 /** The caller's words are complete: they are recognized. */

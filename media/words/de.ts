@@ -26,4 +26,6 @@ export const de: Words = {
   no: "nein nee nö nicht kein keine keinen nie stopp stop halt warten warte moment falsch abbrechen später lieber".split(
     " ",
   ),
+  goesOn: "und oder aber weil wenn dass denn der die das den dem ein eine einen mein meine ähm äh hm also".split(" "),
+  digits: "null eins zwei zwo drei vier fünf sechs sieben acht neun".split(" "),
 };

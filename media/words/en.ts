@@ -23,4 +23,6 @@ export const en: Words = {
     ...["go ahead", "do it", "of course", "all right", "alright", "sounds good", "that is right", "that's right"],
   ],
   no: "no not nope don't never wait stop cancel wrong hold later instead".split(" "),
+  goesOn: "and or but because if so that when the a an my your our um uhm uh er erm hmm".split(" "),
+  digits: "zero oh one two three four five six seven eight nine".split(" "),
 };

@@ -22,4 +22,6 @@ export const es: Words = {
     ...["de acuerdo", "por supuesto", "claro que sí", "está bien", "muy bien"],
   ],
   no: "no nunca jamás espera espere cancela cancele incorrecto tampoco nada mejor".split(" "),
+  goesOn: "y o pero porque si que cuando el la los las un una mi mis eh este".split(" "),
+  digits: "cero uno dos tres cuatro cinco seis siete ocho nueve".split(" "),
 };

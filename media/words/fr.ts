@@ -23,4 +23,6 @@ export const fr: Words = {
     ...["bien sûr", "tout à fait", "ça marche", "allez-y", "vas-y", "c'est ça"],
   ],
   no: "non pas jamais stop arrêtez attendez attends annulez faux plutôt aucun aucune".split(" "),
+  goesOn: "et ou mais parce que si quand le la les un une des mon ma mes euh heu ben".split(" "),
+  digits: "zéro un deux trois quatre cinq six sept huit neuf".split(" "),
 };

@@ -22,4 +22,6 @@ export const it: Words = {
     ...["va bene", "d'accordo", "certo che sì", "come no", "lo faccia"],
   ],
   no: "no non mai niente fermo ferma aspetta aspetti annulla annulli sbagliato piuttosto".split(" "),
+  goesOn: "e o ma perché se che quando il lo la i gli le un una mio mia ehm eh".split(" "),
+  digits: "zero uno due tre quattro cinque sei sette otto nove".split(" "),
 };

@@ -22,4 +22,6 @@ export const nl: Words = {
     ...["ja hoor", "is goed", "dat klopt", "doe maar"],
   ],
   no: "nee niet geen nooit stop wacht annuleer fout verkeerd liever later".split(" "),
+  goesOn: "en of maar omdat als dat wanneer de het mijn uh uhm ehm eh".split(" "),
+  digits: "nul een twee drie vier vijf zes zeven acht negen".split(" "),
 };

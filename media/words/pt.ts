@@ -20,4 +20,6 @@ export const pt: Words = {
     ...["com certeza", "está bem", "tudo bem", "de acordo", "pode ser", "pode sim"],
   ],
   no: "não nao nunca espere espera cancele cancela errado nenhum nenhuma melhor".split(" "),
+  goesOn: "e ou mas porque se que quando o os as um uma meu minha hum eh".split(" "),
+  digits: "zero um dois três quatro cinco seis meia sete oito nove".split(" "),
 };

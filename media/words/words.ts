@@ -22,4 +22,8 @@ export interface Words {
   yes: readonly string[];
   /** Takes back, puts off or forbids. Single words. */
   no: readonly string[];
+  /** Conjunctions, articles and hesitations: who ends with one has not finished. */
+  goesOn: readonly string[];
+  /** How numbers are told digit by digit. */
+  digits: readonly string[];
 }
