@@ -1,6 +1,7 @@
 /** Tries the key of a connection at its vendor. A refusal is an answer like any other. */
 
 import { type Static, Type } from "@sinclair/typebox";
+import { type ProviderErrorKind, providerErrorKinds } from "#contracts/codes.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { named } from "#contracts/named_schema.ts";
 import { oneOf } from "#contracts/one_of.ts";
@@ -9,7 +10,7 @@ import { countCostly } from "#identity/attempt_limits.ts";
 import { AddressRefusedError } from "#outbound/address_guard.ts";
 import { createGuardedHttp } from "#outbound/guarded_http.ts";
 import { catalogue } from "#providers/catalogue.ts";
-import { kindOfStatus, type ProviderErrorKind, providerErrorKinds } from "#providers/provider_error.ts";
+import { kindOfStatus } from "#providers/provider_error.ts";
 import { type ConnectionDeps, findConnection, type OpenedConnection, openConnection } from "./connections.ts";
 
 const probeTimeoutMs = 10_000;

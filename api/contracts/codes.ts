@@ -56,6 +56,7 @@ export type RunErrorCode = keyof typeof runErrorCodes;
 export const callWarningCodes = {
   client_not_reading: again("The client has stopped to take what is sent: the agent's speech waits for it."),
   events_lost: final("More messages were missed than are held for a resumed connection."),
+  ignored_transcript: final("A `client_transcript` came to a call that does not listen to its client's recognition."),
   input_overrun: again("Audio came faster than it is heard, and the oldest was dropped."),
   late_tool_result: final("A result came for a tool call or a transfer that nobody waits for."),
   max_tool_steps: final("The model called tools in `max_tool_steps` steps of a turn; it answers with what it has."),
@@ -72,6 +73,32 @@ export const callWarningCodes = {
   undecodable_audio: again("Much of the caller's audio is not what the call's input format says."),
 } as const satisfies Record<string, CodeEntry>;
 export type CallWarningCode = keyof typeof callWarningCodes;
+
+/**
+ * How a provider fails, in words that a caller of it can act on.
+ * - `network`: nothing could be reached, or the connection broke
+ * - `unavailable`: the vendor answered that it cannot work now (5xx)
+ * - `rate_limited`, `auth`, `quota`, `bad_request`: the vendor refused (429; 401 and 403; 402; other 4xx)
+ * - `timeout`: no answer within the provider's own time
+ * - `refusal`: the model will not answer this
+ * - `protocol`: the answer is not what the vendor's protocol says
+ * - `address_refused`: the address guard let no connection through
+ * - `failed`: anything else
+ */
+export const providerErrorKinds = [
+  "network",
+  "unavailable",
+  "rate_limited",
+  "timeout",
+  "auth",
+  "quota",
+  "bad_request",
+  "refusal",
+  "protocol",
+  "address_refused",
+  "failed",
+] as const;
+export type ProviderErrorKind = (typeof providerErrorKinds)[number];
 
 /** `code` of the message `error`; the call goes on unless `fatal`. In a room a refusal comes as such a message too. */
 export const callErrorCodes = {

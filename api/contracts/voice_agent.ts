@@ -306,7 +306,9 @@ const Advanced = named(
     eos_silence_ms:
       "silence after which the caller's turn is over; by turn_sensitivity and the words so far unless given",
     turn_sensitivity: "how soon a turn is taken for over: high waits least",
-    preemptive_tts: "speak already while the model still writes",
+    preemptive_tts:
+      "make the answer, and the sound of its first clause, as soon as the caller seems to have finished; it is thrown away when more follows",
+
     backchannels: "what a listener says over the agent without wanting the floor, in place of the language's list",
     min_interrupt_words: "a caller who says fewer words over the agent does not interrupt it",
     noise_cancellation: "for what kind of microphone",
@@ -492,7 +494,6 @@ export function notAvailableIn(config: VoiceAgentConfig): string[] {
     ["recording_enabled", Boolean(config.recording_enabled)],
     ["advanced.background_sound", (advanced.background_sound ?? "none") !== "none"],
     ["advanced.noise_cancellation", !["auto", "off"].includes(advanced.noise_cancellation ?? "auto")],
-    ["advanced.preemptive_tts", advanced.preemptive_tts === true],
   ];
   return asked.filter(([, isAsked]) => isAsked).map(([field]) => field);
 }

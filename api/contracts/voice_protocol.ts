@@ -5,7 +5,7 @@
  */
 import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { AudioFormat } from "./audio_format.ts";
-import { type CallErrorCode, callErrorCodes, callWarningCodes, codeOf } from "./codes.ts";
+import { type CallErrorCode, callErrorCodes, callWarningCodes, codeOf, providerErrorKinds } from "./codes.ts";
 import { oneOf } from "./one_of.ts";
 import { Cost, VendorUse } from "./usage.ts";
 import { modelStages } from "./voice_agent.ts";
@@ -216,12 +216,17 @@ const serverMessages = {
     /** Of `provider_…`: whose part of the answer, and who failed or answers again. */
     stage: optional(oneOf(modelStages)),
     provider: optional(Type.String()),
+    /** How it failed. */
+    kind: optional(oneOf(providerErrorKinds)),
   },
   error: {
     code: oneOf(errorMessageCodes),
     message: Type.String(),
     fatal: Type.Boolean(),
     ref: optional(Type.String()),
+    /** Of `…_failed`. */
+    stage: optional(oneOf(modelStages)),
+    kind: optional(oneOf(providerErrorKinds)),
   },
   draining: { deadline: Type.String({ format: "date-time" }), resume: Type.Boolean() },
   pong: { timestamp: optional(Type.Unknown()), server_time: Type.String({ format: "date-time" }) },
@@ -239,6 +244,7 @@ const clientMessages = {
         clear: optional(Type.Boolean()),
         text_only: optional(Type.Boolean()),
         echo_cancellation: optional(Type.Boolean()),
+        transcripts: optional(Type.Boolean()),
       }),
     ),
   },
@@ -262,6 +268,13 @@ const clientMessages = {
     is_error: optional(Type.Boolean()),
     final: optional(Type.Boolean()),
     reaction: optional(oneOf(["speak", "listen"])),
+  },
+  client_transcript: {
+    segment_id: Type.String({ minLength: 1, maxLength: 100 }),
+    text: textOf(4000),
+    final: Type.Boolean(),
+    language: optional(textOf(35)),
+    confidence: optional(Type.Number({ minimum: 0, maximum: 1 })),
   },
   transfer_result: { ok: Type.Boolean(), error: optional(textOf(2000)) },
   mute: {},

@@ -49,6 +49,16 @@ export function providerOf(stage: ModelStage, { provider }: { provider?: string 
   return catalogue.find((known) => known.name === name && known[stage]);
 }
 
+interface AskedModel {
+  provider?: string;
+  fallbacks?: readonly { provider?: string }[];
+}
+
+/** Whether a model of these settings, and each that it falls back on, may be asked for an answer that nobody takes. */
+export function asksAhead({ llm = {} }: { llm?: AskedModel | undefined }): boolean {
+  return [llm, ...(llm.fallbacks ?? [])].every((one) => providerOf("llm", one)?.llm?.isStateless);
+}
+
 /** Kinds of connection that hold a provider's key. */
 export const connectionKinds: readonly string[] = [
   ...new Set(catalogue.flatMap(({ secrets }) => secrets?.connection ?? [])),

@@ -1,6 +1,6 @@
 /** What is set and has no effect on the provider that it is set for: saved, and told wherever it is used. Pure. */
 import { type ModelStage, modelStages, type VoiceAgentConfig } from "#contracts/voice_agent.ts";
-import { providerOf } from "./catalogue.ts";
+import { asksAhead, providerOf } from "./catalogue.ts";
 import type { IgnorableSetting, Provider, SettingProblem } from "./provider.ts";
 
 type Settings = Omit<NonNullable<VoiceAgentConfig[ModelStage]>, "fallbacks">;
@@ -20,6 +20,8 @@ export function ignoredSettings(config: VoiceAgentConfig): SettingProblem[] {
   }
   if (config.realtime && Object.keys(config.realtime).length > 0)
     ignored.push({ path: "realtime", message: "realtime has no effect in mode pipeline" });
+  if (config.advanced?.preemptive_tts && !asksAhead(config))
+    ignored.push(withoutEffect("advanced.preemptive_tts", llm));
   return ignored;
 }
 

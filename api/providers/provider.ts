@@ -131,6 +131,8 @@ export interface StageDefinition<Options extends TObject, Stage> {
   needsVoice?: true;
   /** Settings that it does nothing with: whoever sets one is warned. `instructions`: what the client adds as context too. */
   ignores?: readonly IgnorableSetting[];
+  /** Its replies depend on the request alone: it may be asked for one that nobody takes. */
+  isStateless?: true;
   /** The vendor's API has no such setting. */
   takesNoTemperature?: true;
   load(): Promise<StageModule<Static<Options>, Stage>>;

@@ -1,30 +1,6 @@
 /** How a provider fails, in words that a caller of it can act on. */
+import type { ProviderErrorKind } from "#contracts/codes.ts";
 import type { ModelStage } from "#contracts/voice_agent.ts";
-
-/**
- * - `network`: nothing could be reached, or the connection broke
- * - `unavailable`: the vendor answered that it cannot work now (5xx)
- * - `rate_limited`, `auth`, `quota`, `bad_request`: the vendor refused (429; 401 and 403; 402; other 4xx)
- * - `timeout`: no answer within the provider's own time
- * - `refusal`: the model will not answer this
- * - `protocol`: the answer is not what the vendor's protocol says
- * - `address_refused`: the address guard let no connection through
- * - `failed`: anything else
- */
-export const providerErrorKinds = [
-  "network",
-  "unavailable",
-  "rate_limited",
-  "timeout",
-  "auth",
-  "quota",
-  "bad_request",
-  "refusal",
-  "protocol",
-  "address_refused",
-  "failed",
-] as const;
-export type ProviderErrorKind = (typeof providerErrorKinds)[number];
 
 const retryableKinds: ReadonlySet<ProviderErrorKind> = new Set([
   "network",

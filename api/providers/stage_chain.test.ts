@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { ProviderErrorKind } from "#contracts/codes.ts";
 import { VirtualClock } from "#test/kit/virtual_clock.ts";
 import { VendorBreakers } from "./breaker.ts";
 import type { LanguageModel, LlmRequest } from "./language_model.ts";
-import { ProviderError, type ProviderErrorKind } from "./provider_error.ts";
+import { ProviderError } from "./provider_error.ts";
 import { type ChainNews, chainOfModels } from "./stage_chain.ts";
 import { aborted } from "./waiting.ts";
 

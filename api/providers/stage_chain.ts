@@ -3,6 +3,7 @@
  * that may help, then the next one is asked; one that has failed is left alone for a while. Each step is
  * told, so that the call's client and its record know who answered.
  */
+import type { ProviderErrorKind } from "#contracts/codes.ts";
 import type { ModelStage } from "#contracts/voice_agent.ts";
 import type { VendorBreakers } from "./breaker.ts";
 import type { LanguageModel, SpeechToText, SttResult, TextToSpeech, WaitDeps } from "./provider.ts";
@@ -14,6 +15,8 @@ export interface ChainNews {
   code: "provider_retry" | "provider_fallback" | "provider_recovered";
   stage: ModelStage;
   provider: string;
+  /** How it failed; of one that answers again there is none. */
+  kind?: ProviderErrorKind;
   message: string;
 }
 
@@ -81,14 +84,15 @@ class Chain<Stage> {
           this.#deps.breakers.failed(link.key, this.#deps.nowMs());
           if (hasBegun) throw error;
           if (attempt > 1 || this.#stage !== "llm" || !helpsToAskAgain(error)) break;
-          this.#tell("provider_retry", link.provider, `${link.provider} failed (${kindOf(error)}) and is asked again`);
+          const words = `${link.provider} failed (${kindOf(error)}) and is asked again`;
+          this.#tell("provider_retry", link.provider, words, kindOf(error));
           if (!(await waitFor(this.#deps.waits, retryAfterMs, signal))) return;
         }
       }
       const other = next === undefined ? undefined : this.links[next];
       if (!other) break;
       const words = `${link.provider} failed (${kindOf(failure)}); ${other.provider} takes over`;
-      this.#tell("provider_fallback", link.provider, words);
+      this.#tell("provider_fallback", link.provider, words, kindOf(failure));
     }
     throw failure;
   }
@@ -133,12 +137,12 @@ class Chain<Stage> {
     }
   }
 
-  #tell(code: ChainNews["code"], provider: string, message: string): void {
-    this.#deps.tell({ code, stage: this.#stage, provider, message });
+  #tell(code: ChainNews["code"], provider: string, message: string, kind?: ProviderErrorKind): void {
+    this.#deps.tell({ code, stage: this.#stage, provider, ...(kind && { kind }), message });
   }
 }
 
-function kindOf(error: unknown): string {
+function kindOf(error: unknown): ProviderErrorKind {
   return error instanceof ProviderError ? error.kind : "failed";
 }
 

@@ -2,13 +2,15 @@
  * The one WebSocket to vendors: guarded, with a bound on what waits, alive or said to be lost. What fails is
  * one typed error with the vendor's own words, in which the key never stands.
  */
+
 import type { IncomingMessage } from "node:http";
 import type { WebSocket } from "ws";
+import type { ProviderErrorKind } from "#contracts/codes.ts";
 import type { ModelStage } from "#contracts/voice_agent.ts";
 import { AddressRefusedError } from "#outbound/address_guard.ts";
 import { openGuardedSocket } from "#outbound/guarded_socket.ts";
 import type { ProviderAccess } from "./provider.ts";
-import { kindOfStatus, ProviderError, type ProviderErrorKind, vendorWords } from "./provider_error.ts";
+import { kindOfStatus, ProviderError, vendorWords } from "./provider_error.ts";
 
 export interface VendorTarget {
   stage: ModelStage;

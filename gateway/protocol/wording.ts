@@ -51,6 +51,8 @@ export const clientMessageWording: Readonly<Record<ClientMessageType, string>> =
     "Typed text, a full turn of the caller. `immediate` interrupts the agent's speech, `soon` (the default) waits for the utterance's end, `later` waits until the call is idle.",
   context_update: "Something the agent should know; it triggers no answer.",
   say: "Have the agent say this text as it stands. `queue` waits for the current utterance, `interrupt` cuts it off.",
+  client_transcript:
+    "Words that the client itself has recognized, for an agent without a recognizer, once `start` said `capabilities: {transcripts: true}`. Each replaces the earlier text of its segment, until it is `final`.",
   client_tool_result: "Result of a tool call; `final: false` reports progress.",
   transfer_result: "How the transfer went.",
   mute: "Treat the input audio as silence.",

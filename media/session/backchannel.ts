@@ -1,7 +1,6 @@
 /** Whether what was said over the agent is a listener's ("mm-hm", "okay", or too few words), who does not want the floor. Pure. */
 import { plainWords } from "../words/plain_words.ts";
 import type { Words } from "../words/words.ts";
-import { plainWords } from "./plain_words.ts";
 
 /** Who says more, or speaks longer, has something to say. */
 export const backchannelWordsMax = 3;

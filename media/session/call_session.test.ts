@@ -513,7 +513,7 @@ describe("session: time", () => {
     assert.ok(to_playout_ms !== undefined && to_playout_ms >= 450 && to_playout_ms <= 490, `${to_playout_ms}`);
   });
 
-  const endings: [partial: string, advanced: VoiceAgentConfig["advanced"], waitMs: number][] = [
+  const endings: [partial: string, advanced: NonNullable<VoiceAgentConfig["advanced"]>, waitMs: number][] = [
     ["I need a room", {}, 500],
     ["I need a room.", {}, 300],
     ["I need a room and", {}, 1000],
@@ -534,6 +534,49 @@ describe("session: time", () => {
       assert.ok(eos_wait_ms >= waitMs && eos_wait_ms <= waitMs + 40, `${eos_wait_ms}`);
     });
   }
+
+  describe("where the answer is asked for ahead", () => {
+    const advanced = { eos_silence_ms: 800, preemptive_tts: true };
+    /** The last word is in no partial result: of the full transcript here only its punctuation is missing. */
+    const ahead = async (transcript: string, preemptive_tts = true) => {
+      const h = await call(
+        scripted({
+          transcripts: [transcript],
+          replies: ["At eight."],
+          stt: { partials: true },
+          llm: { delay_ms: 300 },
+          tts: { delay_ms: 200 },
+          config: { advanced: { ...advanced, preemptive_tts } },
+        }),
+      );
+      await oneTurn(h, 2400);
+      await h.runUntil("turn_metrics");
+      await h.runUntil("agent_speech_done");
+      await h.command({ type: "hang_up" });
+      const [metrics] = h.messages("turn_metrics");
+      assert.deepEqual(h.messages("transcript").at(-1)?.text, "At eight.");
+      return { metrics, usage: h.end?.usage };
+    };
+
+    it("answers at once when no more follows, and counts what it used once", async () => {
+      const taken = await ahead("When is breakfast ?");
+      assert.equal(taken.metrics?.preemptive_hit, true);
+      assert.ok((taken.metrics?.end_of_turn_to_audio_ms ?? 999) <= 200, `${taken.metrics?.end_of_turn_to_audio_ms}`);
+      const plain = await ahead("When is breakfast ?", false);
+      assert.equal(plain.metrics?.preemptive_hit, false);
+      assert.ok((plain.metrics?.end_of_turn_to_audio_ms ?? 0) >= 500);
+      assert.deepEqual(taken.usage?.tts_characters, plain.usage?.tts_characters);
+      assert.equal(taken.usage?.llm.completion, plain.usage?.llm.completion);
+    });
+
+    it("throws the answer away when more follows, asks again, and counts both", async () => {
+      const missed = await ahead("When is breakfast tomorrow");
+      assert.equal(missed.metrics?.preemptive_hit, false);
+      const plain = await ahead("When is breakfast tomorrow", false);
+      assert.equal(missed.usage?.llm.completion, 2 * (plain.usage?.llm.completion ?? 0));
+      assert.ok((missed.metrics?.end_of_turn_to_audio_ms ?? 0) >= 500);
+    });
+  });
 
   it("speaks the first clause while the model still streams", async () => {
     const h = await call(
@@ -796,6 +839,85 @@ describe("session: when a provider fails", () => {
       });
     }
   }
+});
+
+describe("session: a client that recognizes speech itself", () => {
+  const words = (segment_id: string, text: string, final: boolean) =>
+    ({ type: "client_transcript", segment_id, text, final }) as const;
+  const asks: VoiceAgentConfig = {
+    llm: { provider: "scripted", options: { replies: ["At eight.", "Yes.", "No."] } },
+    tts: { provider: "scripted" },
+  };
+  const listening = async () => {
+    const h = await call(asks);
+    await h.command({ type: "start", capabilities: { transcripts: true } });
+    return h;
+  };
+  const saidBy = (h: SessionHarness, role: string) =>
+    h.messages("transcript").flatMap((one) => (one.role === role && one.final ? [one.text] : []));
+
+  it("is heard: partial and final words of a turn, in one item", async () => {
+    const h = await listening();
+    await h.speak(600);
+    await h.command(words("a", "when is", false));
+    await h.speak(600);
+    await h.command(words("a", "When is breakfast", true));
+    await h.runUntil("agent_speech_done");
+    assert.deepEqual(saidBy(h, "user"), ["When is breakfast"]);
+    assert.deepEqual(saidBy(h, "agent"), ["At eight."]);
+    assert.equal(h.messages("transcript")[0]?.text, "when is");
+  });
+
+  it("is waited for after the end of speech for 1.2 s, then its newest partial words count", async () => {
+    const h = await listening();
+    await h.speak(800);
+    await h.runUntil("user_speech_stopped");
+    await h.command(words("a", "When is", false));
+    await h.run(1000);
+    assert.deepEqual(saidBy(h, "user"), []);
+    await h.runUntil("agent_speech_done");
+    assert.deepEqual(saidBy(h, "user"), ["When is"]);
+    await h.command(words("a", "When is breakfast", true));
+    await h.run(1000);
+    assert.deepEqual(saidBy(h, "user"), ["When is"], "that turn is over");
+  });
+
+  it("is heard in what it says although no speech was noticed", async () => {
+    const h = await listening();
+    await h.command(words("a", "Is there", false));
+    await h.command(words("a", "Is there a pool", true));
+    await h.runUntil("agent_speech_done");
+    assert.deepEqual(saidBy(h, "user"), ["Is there a pool"]);
+  });
+
+  it("interrupts with words, and does not with a listener's", async () => {
+    for (const [text, isInterruption] of [
+      ["mm-hm", false],
+      ["no wait", true],
+    ] as const) {
+      const h = await listening();
+      await h.command({ type: "say", text: "Breakfast is served from seven to ten in the garden room." });
+      await h.run(600);
+      await h.speak(400);
+      await h.command(words("a", text, true));
+      await h.runUntil("agent_speech_done", 2);
+      assert.equal(h.messages("user_backchannel").length, isInterruption ? 0 : 1);
+    }
+  });
+
+  it("is told once that nobody listens to it, where the agent has ears or was not asked", async () => {
+    const deaf = await call(asks);
+    const own = await call(scripted());
+    await own.command({ type: "start", capabilities: { transcripts: true } });
+    for (const h of [deaf, own]) {
+      await h.command(words("a", "Hello", true));
+      await h.command(words("b", "Hello", true));
+      assert.deepEqual(
+        h.messages("warning").map(({ code }) => code),
+        ["ignored_transcript"],
+      );
+    }
+  });
 });
 
 describe("session: a model that is away", () => {
@@ -1100,8 +1222,8 @@ describe("session: providers to fall back on", () => {
       await h.runUntil("agent_speech_done");
       assert.match(h.messages("transcript").at(-1)?.text ?? "", /From the second/);
       assert.deepEqual(
-        h.messages("warning").map(({ code, stage, provider }) => [code, stage, provider]),
-        [["provider_fallback", "llm", "scripted"]],
+        h.messages("warning").map(({ code, stage, provider, kind }) => [code, stage, provider, kind]),
+        [["provider_fallback", "llm", "scripted", fault === "hang_on" ? "timeout" : "failed"]],
       );
       assert.deepEqual(h.messages("error"), []);
       assert.ok(h.clock.nowMs() - asked >= afterMs);

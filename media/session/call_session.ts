@@ -6,7 +6,7 @@ import type { CallFailure } from "#contracts/call_record.ts";
 import type { CallConfig, McpServer, ModelSettings } from "#contracts/voice_agent.ts";
 import type { EndReason } from "#contracts/voice_protocol.ts";
 import { voiceLimits } from "#contracts/voice_protocol.ts";
-import { defaultProviders } from "#providers/catalogue.ts";
+import { asksAhead, defaultProviders } from "#providers/catalogue.ts";
 import type { LanguageModel, Pcm, SpeechToText, TextToSpeech } from "#providers/provider.ts";
 import type { CallStages, StageDeps, UnreachableStage } from "#providers/stages.ts";
 import { Answers } from "../answering/answers.ts";
@@ -14,6 +14,7 @@ import { Fillers } from "../answering/fillers.ts";
 import { stageLimitsFor } from "../answering/stage_limits.ts";
 import { type CodecPair, openCodecPair } from "../audio/codec_pair.ts";
 import { CallerAudio } from "../hearing/caller_audio.ts";
+import { ClientRecognizer, type ClientWords } from "../hearing/client_recognizer.ts";
 import type { VadEngine } from "../hearing/vad/create_vad.ts";
 import type { MediaSession, SessionCommand, SessionMessage, SessionSink, SessionSpec } from "../media_host.ts";
 import { AgentSpeech } from "../speaking/agent_speech.ts";
@@ -84,12 +85,13 @@ function stagesFor(config: CallConfig, deps: StageDeps, factories: StageFactorie
 const guardSilenceMs = (eosSilenceMs: number) => Math.max(3 * eosSilenceMs, 2500);
 
 function turnsFor(
-  { advanced, tts, destinations }: CallConfig,
+  { advanced, llm, tts, destinations }: CallConfig,
   stt: SpeechToText | undefined,
   startedMs: number,
 ): TurnState {
   const settings = {
     eosSilenceMs: stt?.endsTurns ? guardSilenceMs(advanced.eos_silence_ms) : advanced.eos_silence_ms,
+    asksAhead: advanced.preemptive_tts && asksAhead({ llm }),
     heedsEndings: !stt?.endsTurns && advanced.heeds_endings,
     allowInterruptions: advanced.allow_interruptions,
     idleTimeoutMs: advanced.idle_timeout_s * 1000,
@@ -137,6 +139,8 @@ class Session implements MediaSession {
   #hasBegun = false;
   #isEnding = false;
   #isPaused = false;
+  #clientWords: ClientRecognizer | undefined;
+  #hasIgnoredWords = false;
   #usageDueMs: number;
 
   constructor(spec: SessionSpec, sink: SessionSink, deps: SessionDeps) {
@@ -358,8 +362,28 @@ class Session implements MediaSession {
       ignoresContext: this.#config.ignores_context ?? false,
       clientTools: this.#clientTools,
       transfers: this.#transfers,
+      listenToClient: () => this.#listenToClient(),
+      takeClientWords: (words: ClientWords) => this.#takeClientWords(words),
     };
     carryOutCommand(command, parts, nowMs);
+  }
+
+  /** Where the agent has a recognizer of its own, that is the one that counts. */
+  #listenToClient(): void {
+    if (this.#callerTurns.recognizes || this.#unreachable.length > 0) return;
+    const late = (text: string) => this.#floor.dispatch({ type: "typed", text, urgency: "soon" });
+    this.#clientWords = new ClientRecognizer(this.#scheduler, late);
+    this.#callerTurns.listenWith(this.#clientWords);
+  }
+
+  #takeClientWords(words: ClientWords): void {
+    if (this.#clientWords) this.#clientWords.take(words);
+    else if (!this.#hasIgnoredWords) {
+      this.#hasIgnoredWords = true;
+      const message =
+        "The agent does not listen to its client's recognition: it has a recognizer, or nobody asked it to";
+      this.#notices.warn("ignored_transcript", message, "client_transcript");
+    }
   }
 
   /** The recognizer holds the caller's turn to be over. */

@@ -47,7 +47,7 @@ export function turnId(turn: number): string {
 }
 
 export class CallerTurns {
-  readonly #stt: SpeechToText | undefined;
+  #stt: SpeechToText | undefined;
   readonly #scheduler: Scheduler;
   readonly #host: CallerTurnsHost;
   readonly #notices: Notices;
@@ -55,6 +55,8 @@ export class CallerTurns {
   readonly #abort = new AbortController();
   /** Of turns that are spoken but not answered. */
   readonly #unanswered = new Map<number, { timing: TurnTiming; audio: Pcm }>();
+  /** Of the newest partial result. */
+  newestWords = "";
   #item: { turn: number; itemId: string; over: SpokenOver | undefined } | undefined;
   #utterances = 0;
 
@@ -64,12 +66,16 @@ export class CallerTurns {
     host: CallerTurnsHost,
     { notices, log }: { notices: Notices; log: CallLog },
   ) {
-    this.#stt = stt;
     this.#scheduler = scheduler;
     this.#host = host;
     this.#notices = notices;
     this.#log = log;
-    if (!stt) return;
+    if (stt) this.listenWith(stt);
+  }
+
+  /** The recognizer from now on. */
+  listenWith(stt: SpeechToText): void {
+    this.#stt = stt;
     stt.onPartial = (result) => this.#takePartial(result.text, result.language);
     stt.onTurnEnd = () => this.#host.turnEnded();
   }
@@ -93,6 +99,7 @@ export class CallerTurns {
     if (this.#abort.signal.aborted || !item || !text) return;
     const labels = { turn_id: turnId(item.turn), item_id: item.itemId, ...(language && { language }) };
     this.#notices.send({ type: "transcript", role: "user", ...labels, text, final: false });
+    this.newestWords = text;
     const { backchannels } = this.#host;
     const listens = item.over !== undefined && backchannels.has(text, item.over.isAsked);
     const areFew = item.over !== undefined && backchannels.isTooFew(text, item.over.isAsked);

@@ -1,6 +1,7 @@
 /** What a client's message does to its call. */
 import { voiceLimits } from "#contracts/voice_protocol.ts";
 import type { CallerAudio } from "../hearing/caller_audio.ts";
+import type { ClientWords } from "../hearing/client_recognizer.ts";
 import type { SessionCommand } from "../media_host.ts";
 import type { AgentSpeech } from "../speaking/agent_speech.ts";
 import type { ClientTools } from "../tools/client_tools.ts";
@@ -20,6 +21,9 @@ export interface CommandedParts {
   ignoresContext: boolean;
   clientTools: ClientTools;
   transfers: Transfers;
+  /** The client recognizes speech itself. */
+  listenToClient(): void;
+  takeClientWords(words: ClientWords): void;
 }
 
 export function carryOutCommand(command: SessionCommand, parts: CommandedParts, nowMs: number): void {
@@ -68,6 +72,9 @@ export function carryOutCommand(command: SessionCommand, parts: CommandedParts, 
     case "client_tool_result":
       parts.clientTools.take(command);
       return;
+    case "client_transcript":
+      parts.takeClientWords(command);
+      return;
     case "transfer_result":
       parts.transfers.take(command);
       return;
@@ -76,9 +83,10 @@ export function carryOutCommand(command: SessionCommand, parts: CommandedParts, 
 
 function takeCapabilities(
   start: Extract<SessionCommand, { type: "start" }>,
-  { floor, speech }: Pick<CommandedParts, "floor" | "speech">,
+  { floor, speech, listenToClient }: Pick<CommandedParts, "floor" | "speech" | "listenToClient">,
 ): void {
-  const { marks, clear, text_only, echo_cancellation } = start.capabilities ?? {};
+  const { marks, clear, text_only, echo_cancellation, transcripts } = start.capabilities ?? {};
+  if (transcripts) listenToClient();
   // A client that cannot drop what it buffered must not hold much of it, or nobody can interrupt the agent.
   speech.setCapabilities({ marks, leadMs: clear === false ? voiceLimits.clientBufferMsMin : undefined });
   if (text_only !== undefined) speech.isTextOnly = text_only;

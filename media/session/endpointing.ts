@@ -1,6 +1,7 @@
 /** What the words so far say about whether the caller has finished: a sentence that is whole, or one that goes on. Pure. */
+
+import { plainWords } from "../words/plain_words.ts";
 import type { Words } from "../words/words.ts";
-import { plainWords } from "./plain_words.ts";
 
 /** `whole`: a sentence has ended. `open`: the last word wants another, or a number is being told. */
 export type Ending = "whole" | "open";

@@ -52,6 +52,7 @@ export class Floor {
   /** No event is decided on any more. */
   close(): void {
     this.#isClosed = true;
+    this.#parts.answers.forgetAhead();
   }
 
   /** One event after the other, also those that an effect causes. */
@@ -91,6 +92,14 @@ export class Floor {
       }
       case "user_speech_stopped":
         notices.send({ type: "user_speech_stopped", turn_id: turnId(effect.turn), audio_ms: tenths(effect.audioMs) });
+        return;
+      case "ask_ahead": {
+        const { answers, callerTurns } = this.#parts;
+        answers.askAhead(effect.turn, callerTurns.newestWords);
+        return;
+      }
+      case "forget_ahead":
+        this.#parts.answers.forgetAhead();
         return;
       case "recognize":
         this.#recognize(effect);

@@ -1,5 +1,5 @@
 /** What a session tells its client, until the call ends: messages, warnings, failures of a stage. */
-import type { CallWarningCode } from "#contracts/codes.ts";
+import type { CallWarningCode, ProviderErrorKind } from "#contracts/codes.ts";
 import type { ModelStage } from "#contracts/voice_agent.ts";
 import { ProviderError } from "#providers/provider.ts";
 import { StageTimeoutError } from "../answering/stage_limits.ts";
@@ -30,11 +30,16 @@ export class Notices {
     const isOurs = cause instanceof ProviderError || cause instanceof StageTimeoutError;
     if (!isOurs) this.#onFault(cause);
     const message = isOurs ? cause.message : `The ${stage} provider failed; the call goes on`;
-    this.send({ type: "error", code: `${stage}_failed`, message, fatal: false });
+    this.send({ type: "error", code: `${stage}_failed`, message, fatal: false, stage, kind: kindOf(cause) });
   }
 
   /** Nothing is sent from now on. */
   close(): void {
     this.#isClosed = true;
   }
+}
+
+function kindOf(cause: unknown): ProviderErrorKind {
+  if (cause instanceof StageTimeoutError) return "timeout";
+  return cause instanceof ProviderError ? cause.kind : "failed";
 }

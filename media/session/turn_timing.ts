@@ -20,6 +20,8 @@ export class TurnTiming {
   readonly eosWaitMs: number;
   readonly #moments = new Map<Moment, number>();
   toolMs: number | undefined;
+  /** The answer was asked for before the turn was over. */
+  preemptiveHit = false;
 
   constructor(turnId: string, endOfTurnMs: number, eosWaitMs: number) {
     this.turnId = turnId;
@@ -57,7 +59,7 @@ export class TurnTiming {
       ...(playout !== undefined && { to_playout_ms: tenths(playout) }),
       interrupted,
       ...(this.toolMs !== undefined && { tool_ms: tenths(this.toolMs) }),
-      preemptive_hit: false,
+      preemptive_hit: this.preemptiveHit,
     };
   }
 }

@@ -16,6 +16,7 @@ import {
 const settings: TurnSettings = {
   eosSilenceMs: 500,
   heedsEndings: true,
+  asksAhead: false,
   allowInterruptions: true,
   idleTimeoutMs: 60_000,
   maxDurationMs: 1_800_000,
@@ -504,6 +505,28 @@ describe("turns: the scenarios", () => {
     assert.deepEqual(effects, [
       { do: "begin", job: { is: "reply", turn: 1, input: { kind: "dtmf", text: "42" }, interruptible: true } },
     ]);
+  });
+
+  it("asks ahead after half of the wait, three times a turn, and not when much was said", () => {
+    const partial: TurnEvent = { type: "words", listens: false };
+    const pause = (atMs: number, fromMs = 1000): [number, TurnEvent][] => [
+      [atMs, partial],
+      [atMs + 200, voice(fromMs, atMs, 200)],
+      [atMs + 260, voice(fromMs, atMs, 260)],
+      [atMs + 300, voice(fromMs, atMs, 300)],
+      [atMs + 400, voice(fromMs, atMs + 400)],
+    ];
+    const asked = (events: [number, TurnEvent][]) =>
+      play([[1060, voice(1000, 1060)], ...events], { asksAhead: true }).story.filter((line) => line.includes("ahead"));
+    assert.deepEqual(asked([...pause(1500), ...pause(2500), ...pause(3500), ...pause(4500)]), [
+      ...["ask_ahead 1", "forget_ahead", "ask_ahead 1", "forget_ahead", "ask_ahead 1", "forget_ahead"],
+    ]);
+    assert.deepEqual(asked(pause(11_500)), []);
+    const listens: [number, TurnEvent][] = [
+      [1500, { type: "words", listens: true }],
+      [1650, voice(1000, 1500, 150)],
+    ];
+    assert.deepEqual(asked(listens), []);
   });
 
   it("refuses what does not fit into the queue", () => {

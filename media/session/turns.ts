@@ -24,6 +24,11 @@ export const listenerSilenceMs = 200;
 export const digitPauseMs = 1500;
 /** `later` waits until nobody has spoken for this long. */
 export const laterAfterQuietMs = 1000;
+/** The answer is asked for ahead after this part of the silence that ends the turn, so often at most … */
+const aheadAfter = 0.5;
+export const aheadTriesMax = 3;
+/** … and only while there is not much to be answered: who speaks long mostly goes on. */
+export const aheadSpeechMsMax = 10_000;
 /** Longest utterance; a caller who speaks on is answered as if a turn had ended here. */
 export const utteranceMsMax = 60_000;
 /** Queued speech and typed turns; a newcomer beyond this is refused. */
@@ -39,6 +44,8 @@ export interface TurnSettings {
   eosSilenceMs: number;
   /** The words so far shorten or lengthen it. */
   heedsEndings: boolean;
+  /** The answer is asked for before the turn is over. */
+  asksAhead: boolean;
   allowInterruptions: boolean;
   /** 0 turns it off. */
   idleTimeoutMs: number;
@@ -61,7 +68,21 @@ export type CallerState =
   | { is: "silent" }
   | { is: "starting"; startMs: number }
   /** `over`: the agent was speaking or thinking when it began. `listens`: so far it is a listener's; `ending`: of the words so far. */
-  | { is: "speaking"; turn: number; startMs: number; over: boolean; listens: boolean; ending?: Ending | undefined };
+  | {
+      is: "speaking";
+      turn: number;
+      startMs: number;
+      over: boolean;
+      listens: boolean;
+      ending?: Ending | undefined;
+      ahead?: Ahead;
+    };
+
+/** `words`: there are words that nothing was asked about; `asked`: their answer is being made. */
+interface Ahead {
+  is: "words" | "asked";
+  tries: number;
+}
 
 export type AgentState =
   | { is: "silent" }
@@ -147,6 +168,10 @@ export type Effect =
   /** The caller spoke over the agent: stop, `clear`, `user_speech_started`, `truncated`; keep the rest. */
   | { do: "barge_in"; turn: number; audioMs: number }
   | { do: "user_speech_stopped"; turn: number; audioMs: number }
+  /** The words so far may be all: ask the model what it answers to them. */
+  | { do: "ask_ahead"; turn: number }
+  /** It is not wanted: the caller went on, or there is nothing to answer. */
+  | { do: "forget_ahead" }
   | { do: "recognize"; turn: number; startMs: number; endMs: number; waitedMs: number }
   /** What was heard was too short to be speech: drop its recording. */
   | { do: "forget_speech" }
@@ -288,8 +313,7 @@ function react(step: Step, event: TurnEvent): void {
       return;
     case "words":
       step.active();
-      if (state.caller.is === "speaking")
-        step.set({ caller: { ...state.caller, listens: event.listens, ending: event.ending } });
+      if (state.caller.is === "speaking") takeWords(step, state.caller, event);
       if (state.agent.is === "held" && !event.listens && !event.areFew) step.dropAgent("user_speech");
       return;
     case "recognized":
@@ -370,6 +394,7 @@ function hearVoice(step: Step, voice: Extract<TurnEvent, { type: "voice" }>): vo
   if (caller.is === "speaking") {
     step.active();
     if (over) endTurn(step, caller, voice);
+    else if (voice.silenceMs >= waitMs * aheadAfter) askAhead(step, caller, voice.endMs - voice.startMs);
     return;
   }
 
@@ -388,6 +413,26 @@ function hearVoice(step: Step, voice: Extract<TurnEvent, { type: "voice" }>): vo
   } else {
     step.add({ do: "user_speech_started", turn, audioMs: voice.startMs });
   }
+}
+
+function takeWords(
+  step: Step,
+  caller: Extract<CallerState, { is: "speaking" }>,
+  { listens, ending }: Extract<TurnEvent, { type: "words" }>,
+): void {
+  const tries = caller.ahead?.tries ?? 0;
+  if (caller.ahead?.is === "asked") step.add({ do: "forget_ahead" });
+  step.set({ caller: { ...caller, listens, ending, ahead: { is: "words", tries } } });
+}
+
+function askAhead(step: Step, caller: Extract<CallerState, { is: "speaking" }>, speechMs: number): void {
+  const { settings, agent, recognizing, owed, queue } = step.state;
+  const { turn, listens, ahead } = caller;
+  if (!settings.asksAhead || listens || ahead?.is !== "words" || ahead.tries >= aheadTriesMax) return;
+  const isNext = agent.is === "silent" && recognizing.length === 0 && owed === undefined && queue.length === 0;
+  if (!isNext || speechMs > aheadSpeechMsMax) return;
+  step.set({ caller: { ...caller, ahead: { is: "asked", tries: ahead.tries + 1 } } });
+  step.add({ do: "ask_ahead", turn });
 }
 
 function silenceThatEnds(caller: CallerState, { eosSilenceMs, heedsEndings }: TurnSettings): number {
@@ -420,6 +465,7 @@ function takeRecognized(
   step.set({ recognizing: state.recognizing.filter((other) => other !== turn), quietSinceMs: step.nowMs });
   if (failed) failAnswer(step);
   if (listened) goOnAfterListener(step);
+  if (!understood && state.settings.asksAhead) step.add({ do: "forget_ahead" });
   if (!understood) return;
   step.active();
   if (state.agent.is === "held") step.dropAgent("user_speech");

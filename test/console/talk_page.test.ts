@@ -48,6 +48,7 @@ describe("the page to talk", { skip: noChromium }, () => {
     [signInUrl] = await start.until(/http\S+\/talk#code=[\w-]+/);
     browser = await openBrowser(microphone);
     desk = await newPage(await browser.newContext({ viewport: { width: 1280, height: 860 } }));
+    await desk.addInitScript(recognitionOfBrowser);
   });
 
   after(async () => {
@@ -189,6 +190,29 @@ describe("the page to talk", { skip: noChromium }, () => {
     await desk.locator(`#desk[data-call="idle"]`).waitFor();
   });
 
+  it("understands who speaks to an agent without a recognizer by the browser's own, while the agent is silent", async () => {
+    await pick(desk, "Front desk");
+    await desk.getByLabel(/let this browser recognize what I say/).check();
+    await desk.getByRole("button", { name: "Call with microphone" }).click();
+    await event(desk, "in", "agent_speech_started", "welcome");
+    assert.equal(await desk.evaluate("recognitions[0].isListening"), false);
+    await desk.evaluate(`new Promise((said) => {
+      const look = () => {
+        const newest = recognitions.at(-1);
+        if (!newest.isListening) return setTimeout(look, 20);
+        newest.says("When is breakfast?");
+        said();
+      };
+      look();
+    })`);
+    await event(desk, "out", "client_transcript", "When is breakfast?");
+    await desk.locator("#transcript .user", { hasText: "When is breakfast?" }).waitFor();
+    await desk.locator("#transcript .agent", { hasText: "garden room" }).waitFor();
+    await desk.getByRole("button", { name: "Hang up" }).click();
+    await desk.locator(`#desk[data-call="idle"]`).waitFor();
+    assert.equal(await desk.evaluate("recognitions.some(({ isListening }) => isListening)"), false);
+  });
+
   for (const width of [360, 390]) {
     it(`fits a phone of ${width} pixels, in a call too`, async () => {
       await desk.setViewportSize({ width, height: 780 });
@@ -229,6 +253,19 @@ describe("the page to talk", { skip: noChromium }, () => {
     await desk.getByRole("heading", { name: "Good day." }).waitFor();
   });
 });
+
+/** A browser's recognition that hears what the test says. */
+const recognitionOfBrowser = `
+  globalThis.recognitions = [];
+  globalThis.SpeechRecognition = class {
+    constructor() { recognitions.push(this); }
+    isListening = false;
+    start() { this.isListening = true; }
+    abort() { this.isListening = false; }
+    says(transcript) {
+      this.onresult({ resultIndex: 0, results: [Object.assign([{ transcript }], { isFinal: true })] });
+    }
+  };`;
 
 interface Line {
   said: string;

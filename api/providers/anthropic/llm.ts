@@ -3,6 +3,7 @@
  * the vendor's cache, because every turn of a call repeats them.
  * Wire: https://platform.claude.com/docs/en/api/messages-streaming
  */
+
 import Anthropic, {
   APIConnectionError,
   APIConnectionTimeoutError,
@@ -11,9 +12,10 @@ import Anthropic, {
 } from "@anthropic-ai/sdk";
 import type { RawMessageStreamEvent, Tool } from "@anthropic-ai/sdk/resources/messages";
 import { fetch as undiciFetch } from "undici";
+import type { ProviderErrorKind } from "#contracts/codes.ts";
 import { AddressRefusedError } from "#outbound/address_guard.ts";
 import type { LanguageModel, LlmChunk, LlmRequest, ToolSpec, VendorStageRequest } from "../provider.ts";
-import { kindOfStatus, ProviderError, type ProviderErrorKind } from "../provider_error.ts";
+import { kindOfStatus, ProviderError } from "../provider_error.ts";
 import { toolCallOf } from "../tool_call.ts";
 import { messagesOf } from "./messages.ts";
 import type { AnthropicOptions } from "./options.ts";

@@ -14,6 +14,7 @@ export const anthropic = defineProvider({
   },
   llm: {
     does: "a model behind Anthropic's Messages API",
+    isStateless: true,
     options: AnthropicOptions,
     needsModel: true,
     takesNoTemperature: true,

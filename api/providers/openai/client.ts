@@ -1,10 +1,12 @@
 /** The vendor's own client, behind the address guard, and what its failures mean. */
+
 import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError, APIUserAbortError } from "openai";
 import { fetch as undiciFetch } from "undici";
+import type { ProviderErrorKind } from "#contracts/codes.ts";
 import type { ModelStage } from "#contracts/voice_agent.ts";
 import { AddressRefusedError } from "#outbound/address_guard.ts";
 import type { ProviderAccess } from "../provider.ts";
-import { kindOfStatus, ProviderError, type ProviderErrorKind } from "../provider_error.ts";
+import { kindOfStatus, ProviderError } from "../provider_error.ts";
 
 /** @param firstByteTimeoutMs until the answer begins */
 export function openClient({ secret, baseUrl, http }: ProviderAccess, firstByteTimeoutMs: number): OpenAI {

@@ -17,6 +17,7 @@ export const openai = defineProvider({
   },
   llm: {
     does: "a model behind any endpoint that speaks OpenAI's chat completions",
+    isStateless: true,
     options: OpenAiLlmOptions,
     needsModel: true,
     load: () => import("./llm.ts"),

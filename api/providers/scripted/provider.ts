@@ -12,6 +12,7 @@ export const scripted = defineProvider({
   },
   llm: {
     does: "the n-th user turn gets the n-th reply, the last one repeats; a listed tool call runs first",
+    isStateless: true,
     ignores: ["instructions", "model", "voice", "language", "temperature"],
     options: ScriptedLlmOptions,
     load: () => import("./llm.ts"),

@@ -1,4 +1,5 @@
 /** The page: signs in, lets the caller pick an agent, and joins call, sound and instruments. */
+import { BrowserRecognition, canRecognize } from "./browser_recognition.js";
 import { Call } from "./call.js";
 import { CallsView } from "./calls_view.js";
 import { byId, clockText, element } from "./dom.js";
@@ -57,7 +58,7 @@ const calls = new CallsView((id) => (id === null ? "Draft agent" : (agents.get(i
 
 /** The agent that is picked, and the call that goes on. */
 let picked;
-/** @type {undefined | {call: Call | RoomCall, inRoom: boolean, player: object, microphone: object | undefined, muted: boolean, startedAtMs: number, timer: number}} */
+/** @type {undefined | {call: Call | RoomCall, inRoom: boolean, player: object, microphone: object | undefined, recognition: BrowserRecognition | undefined, muted: boolean, startedAtMs: number, timer: number}} */
 let current;
 /** Settles when the sound of the last call is let go of: two at a time can leave the new one silent. */
 let released = Promise.resolve();
@@ -155,6 +156,9 @@ function pick(agent) {
   byId("conversation-title").textContent = agent.name;
   byId("agent-about").textContent = agent.description || providersOf(agent);
   transcript.agentName = agent.name;
+  const isDeaf = !agent.config?.stt?.provider;
+  byId("recognition").hidden = !isDeaf || !canRecognize;
+  byId("no-recognition").hidden = !isDeaf || canRecognize;
   for (const input of byId("agents").querySelectorAll("input")) input.checked = input.value === agent.id;
 }
 
@@ -275,8 +279,15 @@ function take(line, message) {
     case "user_speech_stopped":
       setState("listening");
       break;
+    case "agent_speech_started":
+      line.recognition?.rest();
+      break;
+    case "agent_speech_done":
+      if (!line.muted) line.recognition?.listen();
+      break;
     case "clear":
       line.player?.clear();
+      if (!line.muted) line.recognition?.listen();
       break;
     case "mark":
       line.player?.mark(message.name);
@@ -308,9 +319,24 @@ function callStarted(line, message) {
   line.call.send({
     type: "start",
     client: { name: "frontdesk talk page" },
-    capabilities: { marks: !line.inRoom, clear: true, echo_cancellation: true },
+    capabilities: { marks: !line.inRoom, clear: true, echo_cancellation: true, ...transcriptsOf(line) },
   });
   if (line.muted) line.call.send({ type: "mute" });
+  else line.recognition?.listen();
+}
+
+const transcriptsOf = (line) => (line.recognition ? { transcripts: true } : {});
+
+/** For an agent without a recognizer, where the caller lets the browser do it. */
+function openRecognition(line) {
+  if (!canRecognize || byId("recognition").hidden || !byId("recognize").checked) return;
+  line.recognition = new BrowserRecognition({
+    language: picked.config?.tts?.language ?? "en",
+    track: line.microphone.track,
+    heard: (words) => line.call?.send({ type: "client_transcript", ...words }),
+    failed: (explanation) => complain(new Error(explanation)),
+  });
+  if (line.timer) line.call.send({ type: "start", capabilities: transcriptsOf(line) });
 }
 
 async function closeCall(line, state) {
@@ -334,6 +360,7 @@ function setActive(active) {
 }
 
 async function release(line) {
+  line.recognition?.close();
   await Promise.allSettled([line.microphone?.close(), line.player?.close()]);
   line.microphone = undefined;
   line.player = undefined;
@@ -385,6 +412,7 @@ async function turnOnMicrophone(line) {
       },
     );
     if (line.inRoom) line.call?.speakWith(line.microphone.track);
+    openRecognition(line);
   } catch (error) {
     if (!(error instanceof MicrophoneError)) throw error;
     line.muted = true;
@@ -397,7 +425,10 @@ function mute(line, muted) {
   line.call?.send({ type: muted ? "mute" : "unmute" });
   // In a room the track is the caller's voice: muted, it sends silence.
   if (line.inRoom && line.microphone) line.microphone.track.enabled = !muted;
-  if (muted) showInput(undefined);
+  if (muted) {
+    showInput(undefined);
+    line.recognition?.rest();
+  } else if (byId("state").dataset.state !== "speaking") line.recognition?.listen();
   showMicrophone();
 }
 
