@@ -5,10 +5,12 @@ import { createResampler } from "#media/audio/resampler.ts";
 import { loadStages } from "#providers/stages.ts";
 import { type CallerSpeech, callerSpeech, loopSamples, speechPlan } from "../kit/caller_speech.ts";
 import { accessFrom, startFrontdesk } from "../kit/frontdesk_processes.ts";
+import type { ManagementClient } from "../kit/management_client.ts";
 import { machine, print, progress } from "../kit/terminal.ts";
 import { type CallsOptions, callsOptions } from "./options.ts";
 import { callsJson, callsText, ratioText } from "./report.ts";
 import { type CallsResult, type CallsTarget, runCalls } from "./run.ts";
+import { startTwinProcess, twinAgent } from "./twin_agent.ts";
 
 const sentence = "Good morning, when is breakfast served?";
 
@@ -16,7 +18,25 @@ const sentence = "Good morning, when is breakfast served?";
 export async function calls(args: readonly string[]): Promise<void> {
   const options = callsOptions(args);
   const speech = await prepareSpeech(options);
-  await measureCalls(options, "calls", (target) => runCalls(target, speech, options, progress));
+  const plain = { ...options, ...(options.jsonPath && isBeside(options) && { jsonPath: `${options.jsonPath}.plain` }) };
+  await measureCalls(plain, "calls", (target) => runCalls(target, speech, options, progress));
+  if (isBeside(options)) await withTwins(options, speech);
+}
+
+/** Whether the scripted load runs for comparison alone. */
+const isBeside = ({ providers }: CallsOptions) => providers === "twins";
+
+/** The same callers, with vendors on loopback. */
+async function withTwins(options: CallsOptions, speech: CallerSpeech): Promise<void> {
+  const twins = await startTwinProcess();
+  const agent = (management: ManagementClient) => twinAgent(management, twins);
+  try {
+    await measureCalls(options, "calls with twins of vendors", (target) =>
+      runCalls(target, speech, options, progress, { agent }),
+    );
+  } finally {
+    await twins.stop();
+  }
 }
 
 /** The load of one gateway. */
@@ -54,6 +74,7 @@ async function loadOwn(options: CallsOptions, title: string, load: Load): Promis
     slots: options.slots ?? options.calls,
     vad: options.vad,
     mediaThreads: options.mediaThreads,
+    allowPrivateAddresses: options.providers === "twins",
   });
   const how = frontdesk.separate
     ? "gateway in a process of its own"

@@ -27,6 +27,8 @@ describe("options of the calls test", () => {
       ["--format", "opus", "--sample-rate", "44100"],
       ["--transport", "udp"],
       ["--vad", "none"],
+      ["--providers", "vendors"],
+      ["--providers", "twins", "--url", "http://127.0.0.1:1"],
       ["--nonsense"],
     ]) {
       assert.throws(() => callsOptions(args), OptionsError, args.join(" "));

@@ -19,6 +19,8 @@ export interface CallsOptions {
   /** A gateway that runs already; its token comes from `dataDir`. */
   url: string | undefined;
   dataDir: string;
+  /** `twins`: vendors on loopback that take their time, and a tool; `scripted` ones take none. */
+  providers: "scripted" | "twins";
   jsonPath: string | undefined;
 }
 
@@ -32,6 +34,8 @@ export const callsUsage = `npm run loadtest -- calls [options]
   --transport T      uws, ws or both (default), one after the other
   --vad V            energy (default) or silero
   --media-threads N  default: one a core
+  --providers P      scripted (default), or twins: vendors on loopback with delays as published, a tool in every
+                     second turn and a fault in every hundredth request of the model; plain calls run before, into FILE.plain
   --slots N          default: room for every call; fewer shows refusals
   --url URL          load a gateway that runs already, with the token in DATA_DIR/bootstrap.json
   --data-dir DIR     where that file is (default .data)
@@ -56,8 +60,12 @@ export function callsOptions(args: readonly string[]): CallsOptions {
     slots: values.slots === undefined ? undefined : whole("slots", values.slots, 1, 0, 100_000),
     url: values.url,
     dataDir: values["data-dir"] ?? ".data",
+    providers: choice("providers", values.providers ?? "scripted", ["scripted", "twins"]),
     jsonPath: values.json,
   };
+  if (options.providers === "twins" && options.url !== undefined) {
+    throw new OptionsError("--providers twins: Expected no --url: the gateway has to let vendors be on this machine");
+  }
   if (options.url !== undefined && !values["allow-remote"] && !isLoopback(options.url)) {
     throw new OptionsError(`--url: Expected an address of this machine, or --allow-remote to load "${options.url}"`);
   }
@@ -75,6 +83,7 @@ const names = [
   "vad",
   "media-threads",
   "slots",
+  "providers",
   "url",
   "data-dir",
   "json",

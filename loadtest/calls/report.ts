@@ -13,6 +13,7 @@ function distributionsOf({ connecting, talking, usage }: CallsResult): Row[] {
     ["gateway adds (from outside)", "ms", talking.answerMs],
     ["barge-in to clear", "ms", talking.bargeInMs],
     ["output jitter", "ms", talking.jitterMs],
+    ...Object.entries(talking.stages).map(([name, distribution]): Row => [name, "ms", distribution]),
     ...(usage
       ? ([
           ["CPU a call", "ms/s", usage.cpuMsPerCallSecond],

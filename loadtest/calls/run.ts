@@ -75,16 +75,24 @@ function agentConfig(options: CallsOptions): Record<string, unknown> {
   };
 }
 
+/** What a run may have of its own. */
+export interface CallsParts {
+  dial?: Dial;
+  /** Parts of the agent's configuration in place of the scripted ones. */
+  agent?(management: ManagementClient): Promise<Record<string, unknown>>;
+}
+
 /** @param report gets one line each second */
 export async function runCalls(
   target: CallsTarget,
   speech: CallerSpeech,
   options: CallsOptions,
   report: (line: string) => void,
-  dial: Dial = socketDial(options),
+  { dial = socketDial(options), agent }: CallsParts = {},
 ): Promise<CallsResult> {
   const management = createManagementClient(target.access);
-  const agentId = await management.createAgent("Load test", agentConfig(options));
+  const config = { ...agentConfig(options), ...(await agent?.(management)) };
+  const agentId = await management.createAgent("Load test", config);
   const shared: CallersShared = {
     speech,
     figures: new CallFigures(),

@@ -186,8 +186,7 @@ export class VoiceCaller {
         this.#marks.push({ name: message.name, dueMs: this.#playsFromMs + this.#receivedMs });
         return;
       case "turn_metrics":
-        figures.turns += 1;
-        figures.gatewayMs.record(message.gateway_ms);
+        figures.recordTurn(message);
         return;
       case "warning":
       case "error":

@@ -35,6 +35,8 @@ export interface ProcessOptions {
   slots?: number;
   vad?: "energy" | "silero";
   mediaThreads?: number | undefined;
+  /** Vendors and tools may be on this machine. */
+  allowPrivateAddresses?: boolean;
 }
 
 const readyWithinMs = 60_000;
@@ -57,6 +59,7 @@ export async function startFrontdesk(options: ProcessOptions): Promise<Frontdesk
     VAD: options.vad ?? "energy",
     DRAIN_TIMEOUT_S: "1",
     ...(options.mediaThreads !== undefined && { MEDIA_THREADS: String(options.mediaThreads) }),
+    ...(options.allowPrivateAddresses && { ALLOW_PRIVATE_ADDRESSES: "true" }),
     ...(redis && { REDIS_URL: `redis://127.0.0.1:${ports.redis}` }),
   };
   const startStandalone = async (port: number, transport?: TransportName) => {

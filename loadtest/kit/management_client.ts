@@ -3,6 +3,8 @@
 export interface ManagementClient {
   createAgent(name: string, config: Record<string, unknown>): Promise<string>;
   archiveAgent(agentId: string): Promise<void>;
+  /** A connection to a vendor at `baseUrl`. @returns its id */
+  createConnection(provider: string, access: { secret: string; baseUrl: string }): Promise<string>;
   /** Reserves a call and returns its `websocket_url`. */
   reserveCall(agentId: string, options: Record<string, unknown>): Promise<string>;
   /** Opens a room with the agent: its token and address, or the code of the refusal. */
@@ -47,6 +49,16 @@ export function createManagementClient({ baseUrl, token, projectId }: Management
     },
     async archiveAgent(agentId) {
       await request("DELETE", `/v1/agents/voice/agents/${agentId}`);
+    },
+    async createConnection(provider, { secret, baseUrl }) {
+      const { id } = await request<{ id: string }>("POST", "/v1/connections", {
+        name: `Load test ${provider}`,
+        project_id: projectId,
+        provider,
+        secret,
+        base_url: baseUrl,
+      });
+      return id;
     },
     async reserveCall(agentId, options) {
       const { websocket_url } = await request<{ websocket_url: string }>(

@@ -26,7 +26,9 @@ export async function rooms(args: readonly string[]): Promise<void> {
   const options = callsOptions(["--calls", "20", "--connect-rate", "1", "--transport", "uws", ...args]);
   const speech = await prepareSpeech(options);
   try {
-    await measureCalls(options, "calls in rooms", (target) => runCalls(target, speech, options, progress, roomDial));
+    await measureCalls(options, "calls in rooms", (target) =>
+      runCalls(target, speech, options, progress, { dial: roomDial }),
+    );
   } finally {
     await dispose();
   }

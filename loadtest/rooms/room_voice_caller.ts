@@ -180,8 +180,7 @@ export class RoomVoiceCaller implements Caller {
         if (message.reason === "user_speech") figures.bargeInMs.record(nowMs - this.#spokeFromMs - minInterruptMs);
         return;
       case "turn_metrics":
-        figures.turns += 1;
-        figures.gatewayMs.record(message.gateway_ms);
+        figures.recordTurn(message);
         return;
       case "warning":
       case "error":

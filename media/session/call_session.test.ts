@@ -826,8 +826,8 @@ describe("session: when a provider fails", () => {
         await h.runUntil("error", 1, 20_000);
         const [error] = h.messages("error");
         assert.deepEqual([error?.code, error?.fatal], [`${stage}_failed`, false]);
-        // A model that hangs is covered by a filler first.
-        const spoken = stage === "llm" && fault === "hang_on" ? 2 : 1;
+        // A recognizer or a model that hangs is covered by a filler first.
+        const spoken = stage !== "tts" && fault === "hang_on" ? 2 : 1;
         await h.runUntil("agent_speech_done", spoken);
         assert.equal(h.messages("agent_speech_started").at(-1)?.source, "apology");
         assert.equal(h.messages("transcript").at(-1)?.text, wordsFor("en").apology);

@@ -20,7 +20,13 @@ const settings: TurnSettings = {
   allowInterruptions: true,
   idleTimeoutMs: 60_000,
   maxDurationMs: 1_800_000,
-  words: { apology: "sorry", farewell: "sorry, goodbye", handOver: "one moment", stillThere: "still there?" },
+  words: {
+    apology: "sorry",
+    filler: "One moment.",
+    farewell: "sorry, goodbye",
+    handOver: "one moment",
+    stillThere: "still there?",
+  },
   canHandOver: false,
 };
 

@@ -16,6 +16,8 @@ import { type Ending, silenceFor } from "./endpointing.ts";
 /** Speech over the agent that counts as barge-in, and where the caller's device cancels no echo. */
 export const minInterruptMs = 150;
 export const minInterruptWithEchoMs = 500;
+/** The recognizer's last words may be away for so long before the caller hears something. */
+const recognitionQuietMs = 1500;
 /** A barge-in without words for this long was none: the agent goes on. */
 export const falseInterruptionMs = 2000;
 /** Silence that ends what a listener said over the agent: it wants to go on soon. */
@@ -51,7 +53,7 @@ export interface TurnSettings {
   idleTimeoutMs: number;
   maxDurationMs: number;
   /** What the agent says of itself. */
-  words: Pick<Words, "apology" | "farewell" | "handOver" | "stillThere">;
+  words: Pick<Words, "apology" | "farewell" | "filler" | "handOver" | "stillThere">;
   /** There is somebody whom a caller can be handed on to. */
   canHandOver: boolean;
 }
@@ -97,6 +99,8 @@ export interface TurnState {
   readonly agent: AgentState;
   /** Turns whose words are awaited from the recognizer. */
   readonly recognizing: readonly number[];
+  /** The newest turn whose recognition took so long that the agent asked for patience. */
+  readonly filledTurn: number | undefined;
   /** Turn that was understood but not answered, because the caller had gone on to speak. */
   readonly owed: number | undefined;
   readonly queue: readonly { job: Job; when: "soon" | "later" }[];
@@ -201,6 +205,7 @@ export function initialTurnState(settings: TurnSettings, nowMs: number): TurnSta
     caller: { is: "silent" },
     agent: { is: "silent" },
     recognizing: [],
+    filledTurn: undefined,
     owed: undefined,
     queue: [],
     turns: 0,
@@ -581,9 +586,14 @@ function failAnswer(step: Step): void {
       source: "apology",
       interruptible: false,
     });
-  } else if (floorIsFree(step.state)) {
-    step.begin({ is: "say", text: words.apology, source: "apology", interruptible: true });
+    return;
   }
+  const apology: Job = { is: "say", text: words.apology, source: "apology", interruptible: true };
+  const { agent, recognizing } = step.state;
+  const isFilling =
+    recognizing.length === 0 && agent.is !== "silent" && agent.job.is === "say" && agent.job.source === "filler";
+  if (floorIsFree(step.state)) step.begin(apology);
+  else if (isFilling) step.enqueue(apology, "soon");
 }
 
 /** Nothing counts while the link is lost, but the longest duration. */
@@ -615,6 +625,7 @@ function tick(step: Step): void {
     step.add({ do: "go_on" });
     return;
   }
+  fillRecognition(step);
   if (settings.idleTimeoutMs === 0 || state.tasks > 0 || !floorIsFree(step.state)) return;
   const idleMs = nowMs - state.quietSinceMs;
   if (idleMs >= settings.idleTimeoutMs) {
@@ -625,6 +636,16 @@ function tick(step: Step): void {
     step.begin({ is: "say", text: settings.words.stillThere, source: "filler", interruptible: true });
     step.set({ prompted: true });
   }
+}
+
+/** Words that are awaited for long are not waited for in silence. Once a turn. */
+function fillRecognition(step: Step): void {
+  const { agent, caller, recognizing, filledTurn, quietSinceMs, settings } = step.state;
+  const turn = recognizing.at(-1);
+  const isQuiet = agent.is === "silent" && caller.is === "silent" && step.nowMs - quietSinceMs >= recognitionQuietMs;
+  if (turn === undefined || turn === filledTurn || !isQuiet) return;
+  step.set({ filledTurn: turn });
+  step.begin({ is: "say", text: settings.words.filler, source: "filler", interruptible: true });
 }
 
 function floorIsFree(state: TurnState): boolean {

@@ -4,6 +4,7 @@
  */
 import { type AudioFormat, audioFormatFor } from "#contracts/audio_format.ts";
 import type { CallEnd, CallProgress } from "#contracts/call_record.ts";
+import type { Credentials } from "#contracts/internal_calls.ts";
 import { type CallConfig, completeConfig, type VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import type { Usage } from "#contracts/voice_protocol.ts";
 import { createEncoder, type Encoder } from "#media/audio/encoder.ts";
@@ -14,7 +15,7 @@ import type { RemoteTools } from "#media/tools/remote_tools.ts";
 import type { Tool } from "#media/tools/tool.ts";
 import { defaultProviders } from "#providers/catalogue.ts";
 import type { LanguageModel } from "#providers/language_model.ts";
-import { loadStages } from "#providers/stages.ts";
+import { type CallStages, loadStages } from "#providers/stages.ts";
 import { VirtualClock } from "./virtual_clock.ts";
 
 /** What the session sent: a message or a frame of audio, `atMs` after the call began. */
@@ -32,6 +33,9 @@ export interface HarnessOptions {
   vad?: VadEngine;
   /** In place of the configured one. */
   llm?: LanguageModel;
+  /** Stages that may reach vendors, loaded for the configuration. */
+  stages?: CallStages;
+  credentials?: Credentials;
   remoteTools?: RemoteTools;
   /** Beside those of the configuration. */
   tools?: readonly Tool[];
@@ -40,7 +44,7 @@ export interface HarnessOptions {
   initialMessages?: readonly { role: "user" | "agent"; text: string }[];
 }
 
-const stages = await loadStages();
+const builtInStages = await loadStages();
 
 /** The caller sends 20 ms frames, as a client does. */
 const frameMs = 20;
@@ -65,6 +69,7 @@ export class SessionHarness {
 
   constructor(options: HarnessOptions = {}) {
     const inputFormat = options.inputFormat ?? audioFormatFor();
+    const stages = options.stages ?? builtInStages;
     this.#format = inputFormat;
     this.#encoder = createEncoder(inputFormat);
     this.#player = new Player(options.echoesMarks ?? true);
@@ -76,6 +81,7 @@ export class SessionHarness {
         outputFormat: options.outputFormat ?? inputFormat,
         clientBufferMs: options.clientBufferMs ?? 400,
         initialMessages: options.initialMessages ?? [],
+        ...(options.credentials && { credentials: options.credentials }),
       },
       {
         audio: (frame, durationMs) => {

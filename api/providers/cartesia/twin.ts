@@ -27,6 +27,7 @@ const refusals: { [B in TwinBehaviour]?: readonly [status: number, title: string
 
 export async function startTwin(): Promise<VendorTwin> {
   let behaviour: TwinBehaviour = "answers";
+  let firstSoundAfterMs = 0;
   const isKnown = ({ headers }: IncomingMessage) =>
     headers.authorization === `Bearer ${secret}` && headers["cartesia-version"] === version;
   const { url, close } = await startTwinServer(
@@ -39,26 +40,38 @@ export async function startTwin(): Promise<VendorTwin> {
         if (targetOf(request).pathname !== "/tts/websocket") return { status: 404, body: secret };
         return isKnown(request) ? undefined : { status: 401, body: secret };
       },
-      serve: (socket) => serve(socket, () => behaviour),
+      serve: (socket) =>
+        serve(
+          socket,
+          () => behaviour,
+          () => firstSoundAfterMs,
+        ),
     },
   );
   return {
     access: { secret, baseUrl: url },
     play(stage, next) {
-      if (stage !== "tts" || next === "calls_tool") return undefined;
+      if (stage !== "tts" || next === "calls_tool" || next === "alternates") return undefined;
       behaviour = next;
       return { voice: "a-voice" };
+    },
+    pace(_stage, { delayMs }) {
+      firstSoundAfterMs = delayMs;
     },
     close,
   };
 }
 
-function serve(socket: WebSocket, behaviour: () => TwinBehaviour): void {
+function serve(socket: WebSocket, behaviour: () => TwinBehaviour, afterMs: () => number): void {
   const cancelled = new Set<string>();
   socket.on("message", (data: Buffer) => {
     const request = JSON.parse(data.toString()) as Generation;
     if (request.cancel) cancelled.add(request.context_id);
-    else answer(socket, request, behaviour(), cancelled);
+    else if (afterMs() === 0) answer(socket, request, behaviour(), cancelled);
+    else
+      setTimeout(() => {
+        if (!cancelled.has(request.context_id)) answer(socket, request, behaviour(), cancelled);
+      }, afterMs());
   });
 }
 

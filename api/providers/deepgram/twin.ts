@@ -15,6 +15,7 @@ const loudFrom = 500;
 
 export async function startTwin(): Promise<VendorTwin> {
   let behaviour: TwinBehaviour = "answers";
+  let finalAfterMs = 0;
   const { url, close } = await startTwinServer(
     (request, response) => {
       const isKnown = request.headers.authorization === `Token ${secret}`;
@@ -27,16 +28,19 @@ export async function startTwin(): Promise<VendorTwin> {
         if (status === undefined) return undefined;
         return { status, body: JSON.stringify({ err_code: "REFUSED", err_msg: `No: ${status} for ${secret}` }) };
       },
-      serve: (socket, request) => serve(socket, targetOf(request), behaviour),
+      serve: (socket, request) => serve(socket, targetOf(request), behaviour, () => finalAfterMs),
     },
   );
   return {
     access: { secret, baseUrl: url },
     models: { stt: ["nova-3", "flux-general-en"] },
     play(stage, next) {
-      if (stage !== "stt" || next === "calls_tool") return undefined;
+      if (stage !== "stt" || next === "calls_tool" || next === "alternates") return undefined;
       behaviour = next;
       return {};
+    },
+    pace(_stage, { delayMs }) {
+      finalAfterMs = delayMs;
     },
     close,
   };
@@ -50,7 +54,12 @@ function refusalOf(request: IncomingMessage): number | undefined {
   return query.get("encoding") === "linear16" && Number(query.get("sample_rate")) > 0 ? undefined : 400;
 }
 
-function serve(socket: WebSocket, { pathname, searchParams }: URL, behaviour: TwinBehaviour): void {
+function serve(
+  socket: WebSocket,
+  { pathname, searchParams }: URL,
+  behaviour: TwinBehaviour,
+  finalAfterMs: () => number,
+): void {
   const rateHz = Number(searchParams.get("sample_rate"));
   const wire = pathname === "/v2/listen" ? flux(socket) : nova(socket);
   wire.begins?.();
@@ -59,6 +68,7 @@ function serve(socket: WebSocket, { pathname, searchParams }: URL, behaviour: Tw
     if (!isBinary) {
       const { type } = JSON.parse(data.toString()) as { type: string };
       if (type === "CloseStream") socket.close(1000);
+      else if (finalAfterMs() > 0) setTimeout(() => wire.asked(type), finalAfterMs());
       else wire.asked(type);
       return;
     }

@@ -5,7 +5,8 @@
  * Wire: https://platform.openai.com/docs/api-reference
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { TwinBehaviour, VendorTwin } from "#contracts/vendor_twin.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import type { TwinBehaviour, TwinPace, VendorTwin } from "#contracts/vendor_twin.ts";
 import { breakOff, startTwinServer, toneOf } from "../twin_server.ts";
 
 interface ChatRequest {
@@ -35,6 +36,8 @@ const handlers: { [S in Stage]: (behaviour: TwinBehaviour, asked: Asked) => void
 
 export async function startTwin(): Promise<VendorTwin> {
   const behaviours: { [S in Stage]: TwinBehaviour } = { stt: "answers", llm: "answers", tts: "answers" };
+  const paces: { [S in Stage]?: TwinPace } = {};
+  let requests = 0;
   const { url, close } = await startTwinServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
@@ -42,14 +45,21 @@ export async function startTwin(): Promise<VendorTwin> {
     if (request.url === "/v1/models") return void response.end('{"object":"list","data":[]}');
     const stage = stageOf[request.url ?? ""];
     if (request.method !== "POST" || !stage) return refuse(response, 404, "not_found");
-    answer(stage, behaviours[stage], { body: Buffer.concat(chunks), request, response });
+    const { delayMs = 0, failsEach } = paces[stage] ?? {};
+    requests += 1;
+    const behaviour = failsEach && requests % failsEach === 0 ? "fails" : behaviours[stage];
+    if (delayMs > 0) await delay(delayMs);
+    answer(stage, behaviour, { body: Buffer.concat(chunks), request, response });
   });
   return {
     access: { secret, baseUrl: `${url}/v1` },
     play(stage, next) {
-      if (stage !== "llm" && next === "calls_tool") return undefined;
+      if (stage !== "llm" && (next === "calls_tool" || next === "alternates")) return undefined;
       behaviours[stage] = next;
       return { model: "twin-1" };
+    },
+    pace(stage, pace) {
+      paces[stage] = pace;
     },
     close,
   };
@@ -70,8 +80,15 @@ function chat(behaviour: TwinBehaviour, { body, response }: Asked): void {
   const request = JSON.parse(body.toString()) as ChatRequest;
   response.writeHead(200, { "content-type": "text/event-stream" });
   if (behaviour === "garbage") response.end('data: {"choices":[{"index":0,"delta":{"content":"Go\n\n');
-  else if (behaviour === "calls_tool") callTool(request, response);
+  else if (behaviour === "calls_tool" || (behaviour === "alternates" && isToolsTurn(request)))
+    callTool(request, response);
   else sayBack(request, response, behaviour === "drops");
+}
+
+/** Every second turn, as long as its tool has not answered. */
+function isToolsTurn({ messages }: ChatRequest): boolean {
+  const turns = messages.filter(({ role }) => role === "user").length;
+  return turns % 2 === 0 && messages.at(-1)?.role === "user";
 }
 
 async function transcribe(behaviour: TwinBehaviour, { body, request, response }: Asked): Promise<void> {
