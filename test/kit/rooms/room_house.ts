@@ -28,6 +28,7 @@ export interface RoomHouse {
   /** A request to the public port. */
   call(method: string, path: string, body?: unknown): Promise<{ status: number; body: Body }>;
   createAgent(config: VoiceAgentConfig): Promise<string>;
+  connect(provider: string, access: { secret: string; baseUrl: string }): Promise<string>;
   /** A room with an agent, or with a new one of this configuration. */
   openRoom(agent: string | VoiceAgentConfig): Promise<RoomTicket & { room_name: string; callId: string }>;
   /** The call's record once `found` is true of it. */
@@ -43,21 +44,33 @@ type CallRecord = Body;
 export const noLiveKit =
   spawnSync("livekit-server", ["--version"]).error === undefined ? false : "no livekit-server on the PATH";
 
-export async function openRoomHouse(config: Partial<GatewayConfig> = {}): Promise<RoomHouse> {
+/** What a test of more than rooms needs. */
+export interface RoomHouseOptions {
+  /** Tools and vendors may be on this machine. */
+  allowPrivateAddresses?: boolean;
+  /** False: no LiveKit server, and calls over WebSockets alone. */
+  withRooms?: boolean;
+}
+
+export async function openRoomHouse(
+  config: Partial<GatewayConfig> = {},
+  { allowPrivateAddresses = false, withRooms = true }: RoomHouseOptions = {},
+): Promise<RoomHouse> {
   const port = await freePort();
   const webhookUrl = `http://127.0.0.1:${port}/v1/agents/voice/rooms/webhook`;
-  const liveKit = await startLiveKitServer({ webhookUrl });
-  if (!liveKit) throw new Error("Expected a livekit-server on the PATH");
+  const liveKit = withRooms ? await startLiveKitServer({ webhookUrl }) : undefined;
+  if (withRooms && !liveKit) throw new Error("Expected a livekit-server on the PATH");
   const harness = await openApiHarness(undefined, { liveKit }).catch(async (error: unknown) => {
-    await liveKit.stop();
+    await liveKit?.stop();
     throw error;
   });
   const { bus, sql, owner, projectId } = harness;
   const dataDir = await mkdtemp(join(tmpdir(), "frontdesk-rooms-"));
-  const shared = { ...appConfig, ...workerMail, bindAddress: "127.0.0.1", databaseUrl: harness.databaseUrl, liveKit };
+  const { databaseUrl } = harness;
+  const shared = { ...appConfig, ...workerMail, bindAddress: "127.0.0.1", databaseUrl, liveKit, allowPrivateAddresses };
   const api = await startApi({ config: { ...shared, apiPort: 0 }, sql, bus, logger: silentLogger });
   const worker = await startWorker({ config: { ...shared, workerPort: 0 }, sql, bus, logger: silentLogger });
-  const media = await startWorkerPool({ threads: 1 });
+  const media = await startWorkerPool({ threads: 1, world: { allowPrivateAddresses } });
   const gateway = await startGateway({
     config: {
       gatewayId: "rooms",
@@ -73,7 +86,7 @@ export async function openRoomHouse(config: Partial<GatewayConfig> = {}): Promis
       drainTimeoutS: 120,
       dataDir,
       redisUrl: undefined,
-      liveKitUrl: liveKit.url,
+      ...(liveKit && { liveKitUrl: liveKit.url }),
       internalSecret: appConfig.internalSecret,
       ...config,
     },
@@ -99,10 +112,19 @@ export async function openRoomHouse(config: Partial<GatewayConfig> = {}): Promis
 
   return {
     gateway,
-    liveKit,
+    get liveKit() {
+      if (!liveKit) throw new Error("Expected a house with rooms");
+      return liveKit;
+    },
     sql,
     call,
     createAgent,
+    async connect(provider, { secret, baseUrl }) {
+      const connection = { name: provider, project_id: projectId, provider, secret, base_url: baseUrl };
+      const made = await call("POST", "/v1/connections", connection);
+      if (made.status !== 201) throw new Error(`Expected a connection, got ${JSON.stringify(made.body)}`);
+      return made.body.data.id;
+    },
     async openRoom(agent) {
       const agentId = typeof agent === "string" ? agent : await createAgent(agent);
       const room = await call("POST", `/v1/agents/voice/agents/${agentId}/rooms`, {});
@@ -123,7 +145,7 @@ export async function openRoomHouse(config: Partial<GatewayConfig> = {}): Promis
       await media.close();
       await worker.close();
       await api.close();
-      await liveKit.stop();
+      await liveKit?.stop();
       await harness.close();
       await rm(dataDir, { recursive: true, force: true });
     },
