@@ -2,6 +2,8 @@
  * The calculator: a stay and the law in, what is owed out. Pure: the same request, rules and day
  * give the same answer, whenever and wherever.
  */
+import { createHash } from "node:crypto";
+import { isSurelyOutside } from "../places/place_at.ts";
 import type { PlaceRules, Ruleset } from "../rules/ruleset.ts";
 import { answerFrom, type CalculationAnswer, shownTotal } from "./calculation_answer.ts";
 import { CalculationProblem, type CalculationRequest, type Stay, stayFrom } from "./calculation_request.ts";
@@ -117,7 +119,34 @@ export function placeRulesFor(
       `unknown jurisdiction: no place is known at ${latitude}, ${longitude}`,
     );
   }
-  return known(ruleset, code);
+  return outsideOfZones(known(ruleset, code), ruleset, latitude, longitude);
+}
+
+const withoutZones = new WeakMap<PlaceRules, Map<string, PlaceRules>>();
+
+/** The rules of a place at a point of it: zones that tax as well and that the point is surely not in are settled. */
+function outsideOfZones(place: PlaceRules, { places }: Ruleset, latitude: number, longitude: number): PlaceRules {
+  const isAway = (code: string) => {
+    const zone = places.get(code);
+    return zone !== undefined && isSurelyOutside(zone, latitude, longitude);
+  };
+  const zones = new Set((place.slots ?? []).flatMap((slot) => slot.zones.map(({ code }) => code)));
+  const away = [...zones].filter(isAway);
+  if (away.length === 0) return place;
+  const kept = withoutZones.get(place) ?? new Map<string, PlaceRules>();
+  withoutZones.set(place, kept);
+  const key = away.join();
+  let settled = kept.get(key);
+  if (!settled) {
+    const slots = place.slots?.map((slot) => ({
+      ...slot,
+      zones: slot.zones.filter(({ code }) => !away.includes(code)),
+    }));
+    const hash = createHash("sha256").update(`${place.hash} outside ${key}`).digest("hex");
+    settled = { ...place, ...(slots && { slots }), hash };
+    kept.set(key, settled);
+  }
+  return settled;
 }
 
 function known(ruleset: Ruleset, code: string): PlaceRules {

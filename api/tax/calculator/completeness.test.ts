@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ruleOf, rulesetOf, today } from "#test/kit/tax/calculation_fixture.ts";
+import { placeAt } from "../places/place_at.ts";
 import { loadRuleset } from "../rules/rule_files.ts";
 import type { PlaceRules } from "../rules/ruleset.ts";
 import type { AtlasFile } from "../rules/slot.ts";
@@ -179,6 +180,24 @@ describe("all places of the product", () => {
       }
     }
     assert.deepEqual(silent, []);
+  });
+
+  it("depend on a zone that taxes as well, but at a point that is surely outside of it", () => {
+    const locate = (latitude: number, longitude: number) => placeAt(ruleset.places, latitude, longitude);
+    const stay = { stay_date: "2026-12-10", nights: 1, nightly_rate: 100, currency: "EUR", number_of_guests: 2 };
+    const at = (where: Partial<CalculationRequest>) => {
+      const { jurisdiction, completeness, ruleset_hash } = calculate({ ...stay, ...where }, ruleset, { today, locate });
+      const slot = completeness.slots.find(({ kind }) => kind === "accommodation");
+      return { code: jurisdiction.code, state: slot?.state, note: slot?.note ?? "", ruleset_hash };
+    };
+    const city = at({ jurisdiction_code: "SK-BL-BTS" });
+    assert.equal(city.state, "unknown");
+    assert.match(city.note, /^Depends on the zone; name it or give a point: .*SK-BL-BTS-STARE/);
+    const suburb = at({ latitude: 48.18, longitude: 17.05 });
+    assert.deepEqual([suburb.code, suburb.state], ["SK-BL-BTS", "reported"]);
+    assert.notEqual(suburb.ruleset_hash, city.ruleset_hash, "a booking freezes what was settled");
+    assert.equal(at({ latitude: 48.1435, longitude: 17.108 }).code, "SK-BL-BTS-STARE");
+    assert.match(at({ jurisdiction_code: "US-CA-ANA", currency: "USD" }).note, /^Depends on the zone; name it: /);
   });
 
   function silenceOf(jurisdiction_code: string, stay_date: string): string | undefined {

@@ -150,6 +150,8 @@ function slotReport(place: PlaceRules, slot: PlaceSlot, nights: Nights, untaxed:
   };
 }
 
+const asSentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
+
 interface Found {
   state: SlotState;
   note?: string | undefined;
@@ -175,11 +177,12 @@ function stateOf(
   );
   const worst = worstFirst.find((state) => rules.some((one) => one.state === state));
   const worstNotes = [...new Set(rules.filter(({ state }) => state === worst).flatMap(({ note }) => note ?? []))];
-  const note = [...worstNotes, ...(limits ? [limits] : [])].join(" ") || undefined;
+  const note = [...worstNotes, ...(limits ? [limits] : [])].map(asSentence).join(" ") || undefined;
   if (zones.length > 0) {
     const names = zones.slice(0, 5).map(({ code, name }) => `${name} (${code})`);
     const more = zones.length > names.length ? ` and ${zones.length - names.length} more` : "";
-    return { state: "unknown", note: `Depends on the zone; name it or give a point: ${names.join(", ")}${more}` };
+    const how = zones.every(({ isDrawn }) => isDrawn) ? "name it or give a point" : "name it";
+    return { state: "unknown", note: `Depends on the zone; ${how}: ${names.join(", ")}${more}` };
   }
   const charging = rules.filter(({ state }) => state !== "known_zero");
   const isInForce = charging.some(({ state }) => state !== "unknown" && state !== "lapsed");

@@ -70,6 +70,17 @@ export function locate(
   return country === undefined ? undefined : { code: country, by: "country", awayKm: undefined };
 }
 
+/** A circle stands for ground that is not round: who is beyond twice its radius is surely outside. */
+const outsideRadii = 2;
+
+/** Whether a point is surely not in a place: outside of its polygon, or far from its centre. False where we do not know where it lies. */
+export function isSurelyOutside(place: Jurisdiction, latitude: number, longitude: number): boolean {
+  const { polygon, centroid, radiusKm } = place;
+  if (polygon) return !isInside(polygon, longitude, latitude);
+  if (!centroid || radiusKm === undefined) return false;
+  return distanceKm(latitude, longitude, centroid[1], centroid[0]) > outsideRadii * radiusKm;
+}
+
 interface PlaceIndex {
   /** Places with a polygon, or a centre and radius. */
   reaching: readonly Jurisdiction[];

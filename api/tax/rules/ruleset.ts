@@ -205,7 +205,8 @@ function zonesByPlace(rules: readonly KnownRule[], stackOf: Ruleset["stackOf"]) 
     const { code, name } = zone;
     const [first, last] = [versions[0], versions.at(-1)];
     for (const place of above) {
-      const entry = { code, name, kind, from: first?.from ?? "", to: last?.to };
+      const isDrawn = zone.polygon !== undefined || zone.radiusKm !== undefined;
+      const entry = { code, name, kind, from: first?.from ?? "", to: last?.to, ...(isDrawn && { isDrawn }) };
       zones.set(place.code, [...(zones.get(place.code) ?? []), entry]);
     }
   }

@@ -145,7 +145,16 @@ export interface PlaceSlot {
   /** Nearest first. */
   statements: readonly KnownStatement[];
   /** Zones within the place that tax as well, so that the place alone does not decide. */
-  zones: readonly { code: string; name: string; from: string; to: string | undefined }[];
+  zones: readonly TaxingZone[];
+}
+
+export interface TaxingZone {
+  code: string;
+  name: string;
+  from: string;
+  to: string | undefined;
+  /** Whether we know where it lies, so that a point decides. */
+  isDrawn?: boolean;
 }
 
 const generalKinds: ReadonlySet<SlotKind> = new Set(["vat", "sales"]);
