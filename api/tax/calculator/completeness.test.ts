@@ -187,7 +187,7 @@ describe("all places of the product", () => {
     const stay = { stay_date: "2026-12-10", nights: 1, nightly_rate: 100, currency: "EUR", number_of_guests: 2 };
     const at = (where: Partial<CalculationRequest>) => {
       const { jurisdiction, completeness, ruleset_hash } = calculate({ ...stay, ...where }, ruleset, { today, locate });
-      const slot = completeness.slots.find(({ kind }) => kind === "accommodation");
+      const slot = completeness.slots.find(({ level }) => level === "city");
       return { code: jurisdiction.code, state: slot?.state, note: slot?.note ?? "", ruleset_hash };
     };
     const city = at({ jurisdiction_code: "SK-BL-BTS" });
