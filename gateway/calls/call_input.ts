@@ -21,95 +21,95 @@ export interface InputListener {
 }
 
 export class CallInput {
-  private readonly format: AudioFormat;
-  private readonly session: MediaSession;
-  private readonly listener: InputListener;
-  private readonly pacer: InputPacer;
-  private readonly rate: MessageRate;
-  private badMessages = 0;
-  private isTextOnly = false;
+  readonly #format: AudioFormat;
+  readonly #session: MediaSession;
+  readonly #listener: InputListener;
+  readonly #pacer: InputPacer;
+  readonly #rate: MessageRate;
+  #badMessages = 0;
+  #isTextOnly = false;
 
   constructor(options: { nowMs: number; format: AudioFormat; session: MediaSession; listener: InputListener }) {
-    this.format = options.format;
-    this.session = options.session;
-    this.listener = options.listener;
-    this.rate = new MessageRate(options.nowMs);
-    this.pacer = new InputPacer(options.nowMs, (bytes, arrivedAtMs) => this.session.audio(bytes, arrivedAtMs));
+    this.#format = options.format;
+    this.#session = options.session;
+    this.#listener = options.listener;
+    this.#rate = new MessageRate(options.nowMs);
+    this.#pacer = new InputPacer(options.nowMs, (bytes, arrivedAtMs) => this.#session.audio(bytes, arrivedAtMs));
   }
 
   /** Whether audio waits: then `drain` is to be called regularly. */
   get isWaiting(): boolean {
-    return this.pacer.isWaiting;
+    return this.#pacer.isWaiting;
   }
 
   binary(nowMs: number, bytes: Uint8Array): void {
-    if (this.rate.count(nowMs)) this.audio(nowMs, bytes);
-    else this.listener.abused();
+    if (this.#rate.count(nowMs)) this.#audio(nowMs, bytes);
+    else this.#listener.abused();
   }
 
-  private audio(nowMs: number, bytes: Uint8Array): void {
-    if (this.isTextOnly) {
-      this.listener.audioInTextOnlyCall();
+  #audio(nowMs: number, bytes: Uint8Array): void {
+    if (this.#isTextOnly) {
+      this.#listener.audioInTextOnlyCall();
       return;
     }
     if (bytes.byteLength === 0) return;
-    this.reportPacing(this.pacer.push(nowMs, bytes, audioMsOf(this.format, bytes)));
+    this.#reportPacing(this.#pacer.push(nowMs, bytes, audioMsOf(this.#format, bytes)));
   }
 
   drain(nowMs: number): void {
-    this.reportPacing(this.pacer.drain(nowMs));
+    this.#reportPacing(this.#pacer.drain(nowMs));
   }
 
   text(nowMs: number, text: string): void {
-    if (!this.rate.count(nowMs)) {
-      this.listener.abused();
+    if (!this.#rate.count(nowMs)) {
+      this.#listener.abused();
       return;
     }
     const inbound = parseInbound(text);
     if (inbound.kind === "ignored") return;
     if (inbound.kind === "bad") {
-      this.bad(inbound.problem, inbound.ref);
+      this.#bad(inbound.problem, inbound.ref);
       return;
     }
     const { message } = inbound;
     switch (message.type) {
       case "ping":
-        this.listener.ping(message.timestamp);
+        this.#listener.ping(message.timestamp);
         return;
       case "media": {
-        const audio = this.isTextOnly ? undefined : audioFromBase64(message.payload);
+        const audio = this.#isTextOnly ? undefined : audioFromBase64(message.payload);
         if (audio) {
-          this.audio(nowMs, audio);
+          this.#audio(nowMs, audio);
           return;
         }
-        this.bad(this.isTextOnly ? "Expected no audio in a text-only call" : "Expected base64", "media.payload");
+        this.#bad(this.#isTextOnly ? "Expected no audio in a text-only call" : "Expected base64", "media.payload");
         return;
       }
       case "hang_up":
-        this.command(message);
-        this.listener.hangUp(message);
+        this.#command(message);
+        this.#listener.hangUp(message);
         return;
       case "start":
-        this.isTextOnly ||= message.capabilities?.text_only === true;
-        this.command(message);
+        this.#isTextOnly ||= message.capabilities?.text_only === true;
+        this.#command(message);
         return;
       default:
-        this.command(message);
+        this.#command(message);
         return;
     }
   }
 
-  private command(command: SessionCommand): void {
-    this.session.command(command);
+  #command(command: SessionCommand): void {
+    this.#session.command(command);
   }
 
-  private bad(problem: string, ref: string | undefined): void {
-    this.badMessages += 1;
-    if (this.badMessages >= voiceLimits.badMessagesMax) this.listener.abused();
-    else this.listener.badMessage(problem, ref);
+  #bad(problem: string, ref: string | undefined): void {
+    this.#badMessages += 1;
+    if (this.#badMessages >= voiceLimits.badMessagesMax) this.#listener.abused();
+    else this.#listener.badMessage(problem, ref);
   }
 
-  private reportPacing(event: PacingEvent | undefined): void {
-    if (event) this.listener.pacing(event, Math.round(this.pacer.bufferedMs));
+  #reportPacing(event: PacingEvent | undefined): void {
+    if (event) this.#listener.pacing(event, Math.round(this.#pacer.bufferedMs));
   }
 }

@@ -20,122 +20,122 @@ const aheadBytesMax = 64 * 1024;
 const opusBytesPerMsGuess = 4;
 
 export class CallOutbound {
-  private readonly queue = new OutboundQueue();
-  private readonly ring = new ReplayRing(voiceLimits.replayMessagesMax);
-  private readonly slowConsumer = new SlowConsumerWatch();
-  private readonly delivery = new Delivery();
-  private readonly constantBytesPerMs: number | undefined;
-  private socket: TransportSocket | undefined;
-  private startedAtMs: number | undefined;
-  private acceptedBytes = 0;
+  readonly #queue = new OutboundQueue();
+  readonly #ring = new ReplayRing(voiceLimits.replayMessagesMax);
+  readonly #slowConsumer = new SlowConsumerWatch();
+  readonly #delivery = new Delivery();
+  readonly #constantBytesPerMs: number | undefined;
+  #socket: TransportSocket | undefined;
+  #startedAtMs: number | undefined;
+  #acceptedBytes = 0;
   /** The session's sound up to here has been sent, or dropped. */
-  private sentMs = 0;
-  private audioBytes = 0;
-  private audioMs = 0;
+  #sentMs = 0;
+  #audioBytes = 0;
+  #audioMs = 0;
 
   constructor(format: AudioFormat) {
-    this.constantBytesPerMs = bytesPerMsFor(format);
+    this.#constantBytesPerMs = bytesPerMsFor(format);
   }
 
   get seq(): number {
-    return this.ring.seq;
+    return this.#ring.seq;
   }
 
   get shedMessages(): number {
-    return this.queue.shedMessages;
+    return this.#queue.shedMessages;
   }
 
   /** Whether anything waits to be sent, or to be known as delivered: then `flush` is to be called regularly. */
   get isBacklogged(): boolean {
-    return this.queue.length > 0 || (this.socket !== undefined && this.delivery.isWatching(this.sentMs));
+    return this.#queue.length > 0 || (this.#socket !== undefined && this.#delivery.isWatching(this.#sentMs));
   }
 
   /** How much of the session's sound the client has taken, in milliseconds; undefined where it does not tell. */
   get deliveredMs(): number | undefined {
-    return this.delivery.takenMs;
+    return this.#delivery.takenMs;
   }
 
   get isOverfull(): boolean {
-    return this.queue.isFull;
+    return this.#queue.isFull;
   }
 
   /** `t` counts from here; until then everything waits, so that `call_started` is the first. */
   start(nowMs: number): void {
-    this.startedAtMs = nowMs;
+    this.#startedAtMs = nowMs;
   }
 
   /** Sends over `socket` from now on; undefined while the link is lost. */
   attach(socket: TransportSocket | undefined): void {
-    this.socket = socket;
-    this.slowConsumer.reset();
+    this.#socket = socket;
+    this.#slowConsumer.reset();
   }
 
   /** Asks a new link whether it tells what was delivered. */
   beginDelivery(nowMs: number): void {
-    this.socket?.ping(this.delivery.begin(nowMs, this.sentMs));
+    this.#socket?.ping(this.#delivery.begin(nowMs, this.#sentMs));
   }
 
   /** @returns whether more is known to be delivered */
   pong(nowMs: number, payload: string): boolean {
-    return this.delivery.pong(nowMs, payload);
+    return this.#delivery.pong(nowMs, payload);
   }
 
   /** What waits of the session's sound comes again. */
   dropAudio(): void {
-    this.queue.dropAudio();
+    this.#queue.dropAudio();
   }
 
   /** Replays what a returning client has not seen. @returns how many messages are no longer held */
   replay(lastSeq: number): number {
-    const { texts, missed } = this.ring.since(lastSeq);
-    for (const text of texts) this.write(text);
+    const { texts, missed } = this.#ring.since(lastSeq);
+    for (const text of texts) this.#write(text);
     return missed;
   }
 
   /** Sends the transport's own message at once, past whatever audio waits. */
   sendNow(nowMs: number, message: ServerMessage): void {
     const { type, ...fields } = message;
-    const seq = this.ring.seq + 1;
-    const t = Math.max(0, Math.round(nowMs - (this.startedAtMs ?? nowMs)));
+    const seq = this.#ring.seq + 1;
+    const t = Math.max(0, Math.round(nowMs - (this.#startedAtMs ?? nowMs)));
     const text = JSON.stringify({ type, seq, t, ...fields });
-    this.ring.push(seq, text);
-    this.write(text);
+    this.#ring.push(seq, text);
+    this.#write(text);
   }
 
   message(nowMs: number, message: SessionMessage): void {
-    this.queue.pushMessage(message);
+    this.#queue.pushMessage(message);
     this.flush(nowMs);
   }
 
   audio(nowMs: number, bytes: Uint8Array, durationMs: number): void {
-    this.queue.pushAudio(bytes, durationMs);
+    this.#queue.pushAudio(bytes, durationMs);
     this.flush(nowMs);
   }
 
   /** Sends what may leave. While the link is lost text is numbered and kept for replay, audio waits. */
   flush(nowMs: number): void {
-    if (this.startedAtMs === undefined) return;
-    const isMarked = this.flushQueue(nowMs);
-    const payload = this.socket && this.delivery.due(nowMs, this.sentMs, isMarked);
-    if (payload) this.socket?.ping(payload);
+    if (this.#startedAtMs === undefined) return;
+    const isMarked = this.#flushQueue(nowMs);
+    const payload = this.#socket && this.#delivery.due(nowMs, this.#sentMs, isMarked);
+    if (payload) this.#socket?.ping(payload);
   }
 
   /** @returns whether a mark was sent: its sound is asked for at once */
-  private flushQueue(nowMs: number): boolean {
+  #flushQueue(nowMs: number): boolean {
     let isMarked = false;
-    for (let item = this.queue.peek(); item; item = this.queue.peek()) {
-      const unsentBytes = this.socketBytes();
+    for (let item = this.#queue.peek(); item; item = this.#queue.peek()) {
+      const unsentBytes = this.#socketBytes();
       if (item.kind === "audio") {
-        if (!this.socket || unsentBytes > aheadMsMax * this.bytesPerMs()) break;
-        this.queue.shift();
-        this.sentMs = item.endMs;
-        this.acceptedBytes += item.bytes.byteLength;
-        this.audioBytes += item.bytes.byteLength;
-        this.audioMs += item.durationMs;
-        this.socket.sendBinary(item.bytes);
+        if (!this.#socket || unsentBytes > aheadMsMax * this.#bytesPerMs()) break;
+        this.#queue.shift();
+        this.#sentMs = item.endMs;
+        this.#acceptedBytes += item.bytes.byteLength;
+        this.#audioBytes += item.bytes.byteLength;
+        this.#audioMs += item.durationMs;
+        this.#socket.sendBinary(item.bytes);
       } else {
         if (unsentBytes > aheadBytesMax) break;
-        this.queue.shift();
+        this.#queue.shift();
         this.sendNow(nowMs, item.message);
         isMarked ||= item.message.type === "mark";
       }
@@ -145,52 +145,52 @@ export class CallOutbound {
 
   /** At the call's end: what waits is sent without regard to the backlog, or dropped with its audio. */
   finish(nowMs: number, options: { withAudio: boolean }): void {
-    if (!options.withAudio) this.queue.dropAudio();
-    for (let item = this.queue.peek(); item; item = this.queue.peek()) {
-      this.queue.shift();
+    if (!options.withAudio) this.#queue.dropAudio();
+    for (let item = this.#queue.peek(); item; item = this.#queue.peek()) {
+      this.#queue.shift();
       if (item.kind === "message") this.sendNow(nowMs, item.message);
-      else this.socket?.sendBinary(item.bytes);
+      else this.#socket?.sendBinary(item.bytes);
     }
   }
 
   /** Milliseconds of audio between the session and the kernel. */
   unsentMs(): number {
-    return this.queue.audioMs + this.socketBytes() / this.bytesPerMs();
+    return this.#queue.audioMs + this.#socketBytes() / this.#bytesPerMs();
   }
 
   /** Whether the client has stopped to take what is sent, as far as its stack tells. */
   isStalled(nowMs: number): boolean {
-    return this.socket !== undefined && this.delivery.isStalled(nowMs);
+    return this.#socket !== undefined && this.#delivery.isStalled(nowMs);
   }
 
   unsentBytes(): number {
-    return this.queue.bytes + this.socketBytes();
+    return this.#queue.bytes + this.#socketBytes();
   }
 
   isTooSlow(nowMs: number, frameAtMs: number): boolean {
-    if (!this.socket) return false;
-    if (this.delivery.isGivenUp(nowMs) && nowMs - frameAtMs < liveWithinMs) return true;
+    if (!this.#socket) return false;
+    if (this.#delivery.isGivenUp(nowMs) && nowMs - frameAtMs < liveWithinMs) return true;
     const unsentBytes = this.unsentBytes();
-    return this.slowConsumer.isTooSlow(nowMs, {
+    return this.#slowConsumer.isTooSlow(nowMs, {
       unsentMs: this.unsentMs(),
       unsentBytes,
-      acceptedBytes: this.acceptedBytes + this.queue.bytes,
+      acceptedBytes: this.#acceptedBytes + this.#queue.bytes,
       frameAtMs,
     });
   }
 
-  private write(text: string): void {
-    if (!this.socket) return;
-    this.acceptedBytes += text.length;
-    this.socket.sendText(text);
+  #write(text: string): void {
+    if (!this.#socket) return;
+    this.#acceptedBytes += text.length;
+    this.#socket.sendText(text);
   }
 
-  private socketBytes(): number {
-    return this.socket?.unsentBytes() ?? 0;
+  #socketBytes(): number {
+    return this.#socket?.unsentBytes() ?? 0;
   }
 
-  private bytesPerMs(): number {
-    if (this.constantBytesPerMs !== undefined) return this.constantBytesPerMs;
-    return this.audioMs > 0 ? this.audioBytes / this.audioMs : opusBytesPerMsGuess;
+  #bytesPerMs(): number {
+    if (this.#constantBytesPerMs !== undefined) return this.#constantBytesPerMs;
+    return this.#audioMs > 0 ? this.#audioBytes / this.#audioMs : opusBytesPerMsGuess;
   }
 }

@@ -7,20 +7,20 @@ const entriesMax = 2000;
 export type ProgressGrowth = Omit<CallProgress, "call_id">;
 
 export class PendingProgress {
-  private items = new Map<string, CallProgress["items"][number]>();
-  private turns = new Map<string, CallProgress["turns"][number]>();
-  private events = new Map<string, CallEvent>();
-  private tools = new Map<string, CallTool>();
-  private requests = new Map<string, CallRequest>();
-  private usage: CallProgress["usage"];
+  #items = new Map<string, CallProgress["items"][number]>();
+  #turns = new Map<string, CallProgress["turns"][number]>();
+  #events = new Map<string, CallEvent>();
+  #tools = new Map<string, CallTool>();
+  #requests = new Map<string, CallRequest>();
+  #usage: CallProgress["usage"];
 
   add(growth: ProgressGrowth): void {
-    for (const item of growth.items) upsert(this.items, item.item_id, item);
-    for (const turn of growth.turns) upsert(this.turns, turn.turn_id, turn);
-    for (const event of growth.events ?? []) upsert(this.events, event.event_id, event);
-    for (const tool of growth.tools ?? []) upsert(this.tools, tool.tool_call_id, tool);
-    for (const request of growth.requests ?? []) upsert(this.requests, request.request_id, request);
-    if (growth.usage) this.usage = growth.usage;
+    for (const item of growth.items) upsert(this.#items, item.item_id, item);
+    for (const turn of growth.turns) upsert(this.#turns, turn.turn_id, turn);
+    for (const event of growth.events ?? []) upsert(this.#events, event.event_id, event);
+    for (const tool of growth.tools ?? []) upsert(this.#tools, tool.tool_call_id, tool);
+    for (const request of growth.requests ?? []) upsert(this.#requests, request.request_id, request);
+    if (growth.usage) this.#usage = growth.usage;
   }
 
   /** Puts back what the api did not take; newer entries win. */
@@ -33,19 +33,19 @@ export class PendingProgress {
   /** Everything that waits; nothing waits afterwards. */
   take(): ProgressGrowth {
     const growth: ProgressGrowth = {
-      items: [...this.items.values()],
-      turns: [...this.turns.values()],
-      ...(this.events.size > 0 && { events: [...this.events.values()] }),
-      ...(this.tools.size > 0 && { tools: [...this.tools.values()] }),
-      ...(this.requests.size > 0 && { requests: [...this.requests.values()] }),
-      ...(this.usage && { usage: this.usage }),
+      items: [...this.#items.values()],
+      turns: [...this.#turns.values()],
+      ...(this.#events.size > 0 && { events: [...this.#events.values()] }),
+      ...(this.#tools.size > 0 && { tools: [...this.#tools.values()] }),
+      ...(this.#requests.size > 0 && { requests: [...this.#requests.values()] }),
+      ...(this.#usage && { usage: this.#usage }),
     };
-    this.items = new Map();
-    this.turns = new Map();
-    this.events = new Map();
-    this.tools = new Map();
-    this.requests = new Map();
-    this.usage = undefined;
+    this.#items = new Map();
+    this.#turns = new Map();
+    this.#events = new Map();
+    this.#tools = new Map();
+    this.#requests = new Map();
+    this.#usage = undefined;
     return growth;
   }
 }

@@ -6,25 +6,25 @@ export interface Slot {
 
 export class CallSlots {
   readonly total: number;
-  private taken = 0;
+  #taken = 0;
 
   constructor(total: number) {
     this.total = total;
   }
 
   get inUse(): number {
-    return this.taken;
+    return this.#taken;
   }
 
   take(): Slot | undefined {
-    if (this.taken >= this.total) return undefined;
-    this.taken += 1;
+    if (this.#taken >= this.total) return undefined;
+    this.#taken += 1;
     let held = true;
     return {
       release: () => {
         if (!held) return;
         held = false;
-        this.taken -= 1;
+        this.#taken -= 1;
       },
     };
   }

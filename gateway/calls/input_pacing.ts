@@ -22,71 +22,71 @@ const bufferedMsMax = 12_000;
 const floodAfterMs = 30_000;
 
 export class InputPacer {
-  private readonly queue: Chunk[] = [];
-  private readonly deliver: (bytes: Uint8Array, arrivedAtMs: number) => void;
+  readonly #queue: Chunk[] = [];
+  readonly #deliver: (bytes: Uint8Array, arrivedAtMs: number) => void;
   /** Milliseconds of audio that may pass now; in debt after a large message. */
-  private allowanceMs = burstMs;
-  private refilledAtMs: number;
-  private paused = false;
-  private overrunSinceMs: number | undefined;
+  #allowanceMs = burstMs;
+  #refilledAtMs: number;
+  #paused = false;
+  #overrunSinceMs: number | undefined;
   bufferedMs = 0;
 
   constructor(nowMs: number, deliver: (bytes: Uint8Array, arrivedAtMs: number) => void) {
-    this.refilledAtMs = nowMs;
-    this.deliver = deliver;
+    this.#refilledAtMs = nowMs;
+    this.#deliver = deliver;
   }
 
   /** Whether `drain` has work to do. */
   get isWaiting(): boolean {
-    return this.queue.length > 0;
+    return this.#queue.length > 0;
   }
 
   push(nowMs: number, bytes: Uint8Array, durationMs: number): PacingEvent | undefined {
-    this.refill(nowMs);
-    if (this.queue.length === 0 && this.allowanceMs > 0) {
-      this.allowanceMs -= durationMs;
-      this.deliver(bytes, nowMs);
+    this.#refill(nowMs);
+    if (this.#queue.length === 0 && this.#allowanceMs > 0) {
+      this.#allowanceMs -= durationMs;
+      this.#deliver(bytes, nowMs);
       return undefined;
     }
-    this.queue.push({ bytes, durationMs, arrivedAtMs: nowMs });
+    this.#queue.push({ bytes, durationMs, arrivedAtMs: nowMs });
     this.bufferedMs += durationMs;
-    if (!this.paused && this.bufferedMs > pauseAboveMs) {
-      this.paused = true;
+    if (!this.#paused && this.bufferedMs > pauseAboveMs) {
+      this.#paused = true;
       return "pause";
     }
     let dropped = false;
-    while (this.bufferedMs > bufferedMsMax && this.queue.length > 1) {
-      this.bufferedMs -= this.queue.shift()?.durationMs ?? 0;
+    while (this.bufferedMs > bufferedMsMax && this.#queue.length > 1) {
+      this.bufferedMs -= this.#queue.shift()?.durationMs ?? 0;
       dropped = true;
     }
     if (!dropped) return undefined;
-    if (this.overrunSinceMs === undefined) {
-      this.overrunSinceMs = nowMs;
+    if (this.#overrunSinceMs === undefined) {
+      this.#overrunSinceMs = nowMs;
       return "overrun";
     }
-    return nowMs - this.overrunSinceMs >= floodAfterMs ? "flood" : undefined;
+    return nowMs - this.#overrunSinceMs >= floodAfterMs ? "flood" : undefined;
   }
 
   /** Delivers what may pass by now. */
   drain(nowMs: number): PacingEvent | undefined {
-    this.refill(nowMs);
-    while (this.allowanceMs > 0) {
-      const chunk = this.queue.shift();
+    this.#refill(nowMs);
+    while (this.#allowanceMs > 0) {
+      const chunk = this.#queue.shift();
       if (!chunk) break;
-      this.allowanceMs -= chunk.durationMs;
+      this.#allowanceMs -= chunk.durationMs;
       this.bufferedMs -= chunk.durationMs;
       // It is heard now: its latency starts here, not where the client ran ahead.
-      this.deliver(chunk.bytes, nowMs);
+      this.#deliver(chunk.bytes, nowMs);
     }
-    if (!this.paused || this.bufferedMs > resumeBelowMs) return undefined;
-    this.paused = false;
-    this.overrunSinceMs = undefined;
+    if (!this.#paused || this.bufferedMs > resumeBelowMs) return undefined;
+    this.#paused = false;
+    this.#overrunSinceMs = undefined;
     return "resume";
   }
 
-  private refill(nowMs: number): void {
-    this.allowanceMs = Math.min(burstMs, this.allowanceMs + (nowMs - this.refilledAtMs) * rate);
-    this.refilledAtMs = nowMs;
+  #refill(nowMs: number): void {
+    this.#allowanceMs = Math.min(burstMs, this.#allowanceMs + (nowMs - this.#refilledAtMs) * rate);
+    this.#refilledAtMs = nowMs;
   }
 }
 

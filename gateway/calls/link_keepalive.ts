@@ -2,12 +2,12 @@
 import { voiceLimits } from "#contracts/voice_protocol.ts";
 
 export class LinkKeepalive {
-  private pingedAtMs = 0;
+  #pingedAtMs = 0;
   /** When the last frame came in. */
   frameAtMs = 0;
 
   start(nowMs: number): void {
-    this.pingedAtMs = nowMs;
+    this.#pingedAtMs = nowMs;
     this.frameAtMs = nowMs;
   }
 
@@ -17,8 +17,8 @@ export class LinkKeepalive {
 
   due(nowMs: number): "ping" | "dead" | undefined {
     if (nowMs - this.frameAtMs >= voiceLimits.deadLinkS * 1000) return "dead";
-    if (nowMs - this.pingedAtMs < voiceLimits.pingIntervalS * 1000) return undefined;
-    this.pingedAtMs = nowMs;
+    if (nowMs - this.#pingedAtMs < voiceLimits.pingIntervalS * 1000) return undefined;
+    this.#pingedAtMs = nowMs;
     return "ping";
   }
 }

@@ -7,17 +7,17 @@ const perSecond = 500;
 const burst = 5000;
 
 export class MessageRate {
-  private allowance = burst;
-  private refilledAtMs: number;
+  #allowance = burst;
+  #refilledAtMs: number;
 
   constructor(nowMs: number) {
-    this.refilledAtMs = nowMs;
+    this.#refilledAtMs = nowMs;
   }
 
   /** Counts one message. @returns whether it is within the rate */
   count(nowMs: number): boolean {
-    this.allowance = Math.min(burst, this.allowance + ((nowMs - this.refilledAtMs) * perSecond) / 1000) - 1;
-    this.refilledAtMs = nowMs;
-    return this.allowance >= 0;
+    this.#allowance = Math.min(burst, this.#allowance + ((nowMs - this.#refilledAtMs) * perSecond) / 1000) - 1;
+    this.#refilledAtMs = nowMs;
+    return this.#allowance >= 0;
   }
 }

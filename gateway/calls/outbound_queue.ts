@@ -22,16 +22,16 @@ function mayBeShed(message: SessionMessage): boolean {
 }
 
 export class OutboundQueue {
-  private items: OutboundItem[] = [];
-  private head = 0;
-  private saidMs = 0;
+  #items: OutboundItem[] = [];
+  #head = 0;
+  #saidMs = 0;
   /** Milliseconds of audio that wait. */
   audioMs = 0;
   bytes = 0;
   shedMessages = 0;
 
   get length(): number {
-    return this.items.length - this.head;
+    return this.#items.length - this.#head;
   }
 
   get isFull(): boolean {
@@ -39,8 +39,8 @@ export class OutboundQueue {
   }
 
   pushAudio(bytes: Uint8Array, durationMs: number): void {
-    this.saidMs += durationMs;
-    this.items.push({ kind: "audio", bytes, durationMs, endMs: this.saidMs });
+    this.#saidMs += durationMs;
+    this.#items.push({ kind: "audio", bytes, durationMs, endMs: this.#saidMs });
     this.audioMs += durationMs;
     this.bytes += bytes.byteLength;
   }
@@ -52,38 +52,38 @@ export class OutboundQueue {
       this.shedMessages += 1;
       return;
     }
-    this.items.push({ kind: "message", message });
+    this.#items.push({ kind: "message", message });
     this.bytes += messageBytesEstimate;
   }
 
   peek(): OutboundItem | undefined {
-    return this.items[this.head];
+    return this.#items[this.#head];
   }
 
   shift(): void {
-    const item = this.items[this.head];
+    const item = this.#items[this.#head];
     if (!item) return;
-    this.head += 1;
+    this.#head += 1;
     this.bytes -= item.kind === "audio" ? item.bytes.byteLength : messageBytesEstimate;
     if (item.kind === "audio") this.audioMs -= item.durationMs;
-    if (this.head === this.items.length) {
-      this.items = [];
-      this.head = 0;
-    } else if (this.head > 1024) {
-      this.items = this.items.slice(this.head);
-      this.head = 0;
+    if (this.#head === this.#items.length) {
+      this.#items = [];
+      this.#head = 0;
+    } else if (this.#head > 1024) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
     }
   }
 
   dropAudio(): void {
     let behindAudio = false;
     const kept: OutboundItem[] = [];
-    for (const item of this.items.slice(this.head)) {
+    for (const item of this.#items.slice(this.#head)) {
       behindAudio ||= item.kind === "audio";
       if (item.kind === "message" && !(behindAudio && item.message.type === "mark")) kept.push(item);
     }
-    this.items = kept;
-    this.head = 0;
+    this.#items = kept;
+    this.#head = 0;
     this.audioMs = 0;
     this.bytes = kept.length * messageBytesEstimate;
   }

@@ -8,35 +8,35 @@ export type TokenResult = "taken" | "gone" | "unknown";
 const issuedMax = 64;
 
 export class ResumeToken {
-  private readonly newToken: () => string;
+  readonly #newToken: () => string;
   /** SHA-256 of every token given out; the lookup's time tells nothing about a token's characters. */
-  private readonly issued = new Set<string>();
-  private current: string | undefined;
+  readonly #issued = new Set<string>();
+  #current: string | undefined;
 
   constructor(newToken: () => string) {
-    this.newToken = newToken;
+    this.#newToken = newToken;
   }
 
   next(): string {
-    const token = this.newToken();
-    this.current = sha256(token).toString("hex");
-    this.issued.add(this.current);
-    if (this.issued.size > issuedMax) for (const oldest of [...this.issued].slice(0, 1)) this.issued.delete(oldest);
+    const token = this.#newToken();
+    this.#current = sha256(token).toString("hex");
+    this.#issued.add(this.#current);
+    if (this.#issued.size > issuedMax) for (const oldest of [...this.#issued].slice(0, 1)) this.#issued.delete(oldest);
     return token;
   }
 
   take(token: string): TokenResult {
-    if (sha256(token).toString("hex") !== this.current) return this.peek(token);
-    this.current = undefined;
+    if (sha256(token).toString("hex") !== this.#current) return this.peek(token);
+    this.#current = undefined;
     return "taken";
   }
 
   /** Undoes `take`, unless a newer one was given out meanwhile. */
   giveBack(token: string): void {
-    this.current ??= sha256(token).toString("hex");
+    this.#current ??= sha256(token).toString("hex");
   }
 
   peek(token: string): "gone" | "unknown" {
-    return this.issued.has(sha256(token).toString("hex")) ? "gone" : "unknown";
+    return this.#issued.has(sha256(token).toString("hex")) ? "gone" : "unknown";
   }
 }

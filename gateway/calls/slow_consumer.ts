@@ -19,9 +19,9 @@ const patienceMs = 5000;
 export const liveWithinMs = 2000;
 
 export class SlowConsumerWatch {
-  private overSinceMs: number | undefined;
-  private sentBytes = 0;
-  private progressAtMs: number | undefined;
+  #overSinceMs: number | undefined;
+  #sentBytes = 0;
+  #progressAtMs: number | undefined;
 
   /** @returns whether the client is too slow to be kept; to be asked regularly while anything is unsent */
   isTooSlow(nowMs: number, backlog: Backlog): boolean {
@@ -30,18 +30,18 @@ export class SlowConsumerWatch {
       return false;
     }
     const over = backlog.unsentMs > unsentMsMax || backlog.unsentBytes > unsentBytesMax;
-    this.overSinceMs = over ? (this.overSinceMs ?? nowMs) : undefined;
+    this.#overSinceMs = over ? (this.#overSinceMs ?? nowMs) : undefined;
 
     const sent = backlog.acceptedBytes - backlog.unsentBytes;
-    if (this.progressAtMs === undefined || sent > this.sentBytes) this.progressAtMs = nowMs;
-    this.sentBytes = sent;
+    if (this.#progressAtMs === undefined || sent > this.#sentBytes) this.#progressAtMs = nowMs;
+    this.#sentBytes = sent;
 
-    const stalled = nowMs - this.progressAtMs >= patienceMs && nowMs - backlog.frameAtMs < liveWithinMs;
-    return stalled || (this.overSinceMs !== undefined && nowMs - this.overSinceMs >= patienceMs);
+    const stalled = nowMs - this.#progressAtMs >= patienceMs && nowMs - backlog.frameAtMs < liveWithinMs;
+    return stalled || (this.#overSinceMs !== undefined && nowMs - this.#overSinceMs >= patienceMs);
   }
 
   reset(): void {
-    this.overSinceMs = undefined;
-    this.progressAtMs = undefined;
+    this.#overSinceMs = undefined;
+    this.#progressAtMs = undefined;
   }
 }

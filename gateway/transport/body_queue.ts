@@ -12,48 +12,48 @@ export interface BodyFlow {
 }
 
 export class BodyQueue implements AsyncIterable<Uint8Array> {
-  private readonly chunks: Uint8Array[] = [];
-  private waitingBytes = 0;
-  private paused = false;
-  private complete = false;
-  private aborted = false;
-  private wake: (() => void) | undefined;
-  private readonly flow: BodyFlow;
+  readonly #chunks: Uint8Array[] = [];
+  #waitingBytes = 0;
+  #paused = false;
+  #complete = false;
+  #aborted = false;
+  #wake: (() => void) | undefined;
+  readonly #flow: BodyFlow;
 
   constructor(flow: BodyFlow) {
-    this.flow = flow;
+    this.#flow = flow;
   }
 
   /** Whether all of the body has arrived. */
   get isComplete(): boolean {
-    return this.complete;
+    return this.#complete;
   }
 
   push(chunk: Uint8Array, isLast: boolean): void {
     if (chunk.byteLength > 0) {
-      this.chunks.push(chunk);
-      this.waitingBytes += chunk.byteLength;
+      this.#chunks.push(chunk);
+      this.#waitingBytes += chunk.byteLength;
     }
-    this.complete ||= isLast;
-    if (!this.complete && !this.paused && this.waitingBytes > pausedAboveBytes) {
-      this.paused = true;
-      this.flow.pause();
-    } else if (this.complete) {
+    this.#complete ||= isLast;
+    if (!this.#complete && !this.#paused && this.#waitingBytes > pausedAboveBytes) {
+      this.#paused = true;
+      this.#flow.pause();
+    } else if (this.#complete) {
       // The last of it may have been read before the pause; the next request comes over the same connection.
-      this.resume();
+      this.#resume();
     }
-    this.wake?.();
+    this.#wake?.();
   }
 
-  private resume(): void {
-    if (!this.paused) return;
-    this.paused = false;
-    this.flow.resume();
+  #resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#flow.resume();
   }
 
   abort(): void {
-    this.aborted = true;
-    this.wake?.();
+    this.#aborted = true;
+    this.#wake?.();
   }
 
   /** Takes and drops what is left, up to `bytesMax`: instead of whoever iterated. Settles also when the peer is gone. */
@@ -71,19 +71,19 @@ export class BodyQueue implements AsyncIterable<Uint8Array> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
     for (;;) {
-      const chunk = this.chunks.shift();
+      const chunk = this.#chunks.shift();
       if (chunk) {
-        this.waitingBytes -= chunk.byteLength;
+        this.#waitingBytes -= chunk.byteLength;
         yield chunk;
         continue;
       }
-      if (this.complete) return;
-      if (this.aborted) throw new RequestAbortedError();
-      this.resume();
+      if (this.#complete) return;
+      if (this.#aborted) throw new RequestAbortedError();
+      this.#resume();
       await new Promise<void>((resolve) => {
-        this.wake = resolve;
+        this.#wake = resolve;
       });
-      this.wake = undefined;
+      this.#wake = undefined;
     }
   }
 }

@@ -269,57 +269,57 @@ interface Exchange {
 }
 
 class UwsResponse implements HttpResponse {
-  private readonly res: uWS.HttpResponse;
-  private readonly head: RequestHead;
-  private readonly exchange: Exchange;
-  private isAnswered = false;
+  readonly #res: uWS.HttpResponse;
+  readonly #head: RequestHead;
+  readonly #exchange: Exchange;
+  #isAnswered = false;
 
   constructor(res: uWS.HttpResponse, head: RequestHead, exchange: Exchange) {
-    this.res = res;
-    this.head = head;
-    this.exchange = exchange;
+    this.#res = res;
+    this.#head = head;
+    this.#exchange = exchange;
   }
 
   send(status: number, headers: ResponseHeaders, body: Uint8Array | string = ""): void {
     const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
-    if (isBodyless(this.head.method, status)) this.sendHead(status, headers, bytes);
+    if (isBodyless(this.#head.method, status)) this.#sendHead(status, headers, bytes);
     else {
-      this.answer((close) => {
-        writeHead(this.res, status, headers);
-        this.res.end(body, close);
+      this.#answer((close) => {
+        writeHead(this.#res, status, headers);
+        this.#res.end(body, close);
       });
     }
   }
 
   /** @param bytes of the body that an answer to HEAD leaves out, where they are known */
-  private sendHead(status: number, headers: ResponseHeaders, bytes?: number): void {
+  #sendHead(status: number, headers: ResponseHeaders, bytes?: number): void {
     const length = lengthOfNoBody(status, headers, bytes);
-    this.answer(() => {
-      writeHead(this.res, status, headers);
-      if (length !== undefined) this.res.writeHeader("Content-Length", String(length));
+    this.#answer(() => {
+      writeHead(this.#res, status, headers);
+      if (length !== undefined) this.#res.writeHeader("Content-Length", String(length));
       // Without arguments: of any first one, `undefined` too, the library makes a length, and then it holds the
       // answer for unfinished and cuts the connection at the next request. So it cannot be told to close here;
       // what is left of a request's body it drops, and its idle timeout ends a connection that sends no more.
-      this.res.endWithoutBody();
+      this.#res.endWithoutBody();
     });
   }
 
   /** Writes the end of the answer, once the request's body is out of the way or given up. */
-  private answer(write: (close: boolean) => void): void {
-    if (this.exchange.isGone() || this.isAnswered) return;
-    this.isAnswered = true;
+  #answer(write: (close: boolean) => void): void {
+    if (this.#exchange.isGone() || this.#isAnswered) return;
+    this.#isAnswered = true;
     const end = () => {
-      if (this.exchange.isGone()) return;
-      const close = this.exchange.isReceiving();
-      this.exchange.finish();
-      this.res.cork(() => write(close));
+      if (this.#exchange.isGone()) return;
+      const close = this.#exchange.isReceiving();
+      this.#exchange.finish();
+      this.#res.cork(() => write(close));
     };
-    if (this.exchange.isReceiving()) void this.exchange.discardBody().then(end, end);
+    if (this.#exchange.isReceiving()) void this.#exchange.discardBody().then(end, end);
     else end();
   }
 
   stream(status: number, headers: ResponseHeaders): ResponseStream {
-    const { res, exchange, head } = this;
+    const [res, exchange, head] = [this.#res, this.#exchange, this.#head];
     const bodyless = isBodyless(head.method, status);
     if (!exchange.isGone() && !bodyless) res.cork(() => writeHead(res, status, headers));
     return {
@@ -344,8 +344,8 @@ class UwsResponse implements HttpResponse {
         });
       },
       end: () => {
-        if (bodyless) this.sendHead(status, headers);
-        else this.answer((close) => res.end(undefined, close));
+        if (bodyless) this.#sendHead(status, headers);
+        else this.#answer((close) => res.end(undefined, close));
       },
       destroy() {
         if (exchange.isGone()) return;
@@ -357,59 +357,59 @@ class UwsResponse implements HttpResponse {
 }
 
 class UwsSocket implements TransportSocket {
-  private readonly ws: uWS.WebSocket<Connection>;
+  readonly #ws: uWS.WebSocket<Connection>;
   /** Accepts nothing more from us; the library invalidates `ws` when it is `gone`. */
-  private closing = false;
-  private gone = false;
+  #closing = false;
+  #gone = false;
 
   constructor(ws: uWS.WebSocket<Connection>) {
-    this.ws = ws;
+    this.#ws = ws;
   }
 
   get isClosing(): boolean {
-    return this.closing;
+    return this.#closing;
   }
 
   forget(): void {
-    this.closing = true;
-    this.gone = true;
+    this.#closing = true;
+    this.#gone = true;
   }
 
   sendText(text: string): void {
-    if (!this.closing) this.ws.send(text, false);
+    if (!this.#closing) this.#ws.send(text, false);
   }
 
   sendBinary(bytes: Uint8Array): void {
-    if (!this.closing) this.ws.send(bytes, true);
+    if (!this.#closing) this.#ws.send(bytes, true);
   }
 
   unsentBytes(): number {
-    return this.closing ? 0 : this.ws.getBufferedAmount();
+    return this.#closing ? 0 : this.#ws.getBufferedAmount();
   }
 
   ping(payload?: string): void {
-    if (!this.closing) this.ws.ping(payload);
+    if (!this.#closing) this.#ws.ping(payload);
   }
 
   batch(write: () => void): void {
-    if (this.closing) write();
-    else this.ws.cork(write);
+    if (this.#closing) write();
+    else this.#ws.cork(write);
   }
 
   close(code: number, reason: string): void {
-    this.finish(() => this.ws.end(code, reason));
+    this.#finish(() => this.#ws.end(code, reason));
   }
 
   terminate(): void {
-    this.finish(() => this.ws.close());
+    this.#finish(() => this.#ws.close());
   }
 
   /** `onEnd` runs inside of `end` and `close`, and the caller is in the middle of its own work: a turn later. */
-  private finish(close: () => void): void {
-    if (this.closing) return;
-    this.closing = true;
+  #finish(close: () => void): void {
+    if (this.#closing) return;
+    this.#closing = true;
     queueMicrotask(() => {
-      if (!this.gone) close();
+      if (!this.#gone) close();
     });
   }
 }

@@ -257,31 +257,31 @@ function endOf(
 }
 
 class NodeResponse implements HttpResponse {
-  private readonly req: IncomingMessage;
-  private readonly res: ServerResponse;
-  private readonly requestBody: BodyQueue;
+  readonly #req: IncomingMessage;
+  readonly #res: ServerResponse;
+  readonly #requestBody: BodyQueue;
 
   constructor(req: IncomingMessage, res: ServerResponse, requestBody: BodyQueue) {
-    this.req = req;
-    this.res = res;
-    this.requestBody = requestBody;
+    this.#req = req;
+    this.#res = res;
+    this.#requestBody = requestBody;
   }
 
   send(status: number, headers: ResponseHeaders, body: Uint8Array | string = ""): void {
-    const { res, req } = this;
+    const [res, req] = [this.#res, this.#req];
     if (res.destroyed || res.writableEnded || res.headersSent) return;
     const bytes = typeof body === "string" ? Buffer.from(body) : body;
     const bodyless = isBodyless(req.method ?? "", status);
-    this.head(status, headers, bodyless ? lengthOfNoBody(status, headers, bytes.byteLength) : bytes.byteLength);
+    this.#head(status, headers, bodyless ? lengthOfNoBody(status, headers, bytes.byteLength) : bytes.byteLength);
     res.end(bodyless ? undefined : bytes);
   }
 
   stream(status: number, headers: ResponseHeaders): ResponseStream {
-    const { res, req } = this;
+    const [res, req] = [this.#res, this.#req];
     const open = () => !res.destroyed && !res.writableEnded;
     if (open() && !res.headersSent) {
       const bodyless = isBodyless(req.method ?? "", status);
-      this.head(status, headers, bodyless ? lengthOfNoBody(status, headers, undefined) : undefined);
+      this.#head(status, headers, bodyless ? lengthOfNoBody(status, headers, undefined) : undefined);
       res.flushHeaders();
     }
     return {
@@ -294,8 +294,8 @@ class NodeResponse implements HttpResponse {
     };
   }
 
-  private head(status: number, headers: ResponseHeaders, length: number | undefined): void {
-    const { res } = this;
+  #head(status: number, headers: ResponseHeaders, length: number | undefined): void {
+    const res = this.#res;
     res.statusCode = status;
     if (length !== undefined) res.setHeader("content-length", String(length));
     for (const [name, value] of headers) {
@@ -303,6 +303,6 @@ class NodeResponse implements HttpResponse {
         res.appendHeader(name, value);
       }
     }
-    if (!this.requestBody.isComplete) res.setHeader("connection", "close");
+    if (!this.#requestBody.isComplete) res.setHeader("connection", "close");
   }
 }

@@ -65,13 +65,13 @@ export class FakeApi implements CallsApi {
   onClose: () => void = () => {};
 
   async getCall(callId: string): Promise<ReservedCall | undefined> {
-    this.assertUp();
+    this.#assertUp();
     return this.calls.get(callId);
   }
 
   async openCall(callId: string): Promise<OpenResult> {
     await this.onOpen(callId);
-    this.assertUp();
+    this.#assertUp();
     const call = this.calls.get(callId);
     if (!call) return { kind: "refused", code: "not_found" };
     if (this.archived.has(callId)) return { kind: "refused", code: "gone" };
@@ -93,13 +93,13 @@ export class FakeApi implements CallsApi {
   }
 
   async heartbeat(request: HeartbeatRequest): Promise<HeartbeatReply> {
-    this.assertUp();
+    this.#assertUp();
     this.heartbeats.push(structuredClone(request));
     return { closed: this.closedElsewhere, over_limit: this.overLimit };
   }
 
   async closeCall(callId: string, request: CloseCallRequest): Promise<boolean> {
-    this.assertUp();
+    this.#assertUp();
     this.closes.push({ callId, request: structuredClone(request) });
     const call = this.calls.get(callId);
     if (call) call.state = "ended";
@@ -128,7 +128,7 @@ export class FakeApi implements CallsApi {
 
   async close(): Promise<void> {}
 
-  private assertUp(): void {
+  #assertUp(): void {
     if (this.isDown) throw new ApiUnavailableError("reach the api");
   }
 }
@@ -201,29 +201,29 @@ export class FakeMedia implements MediaHost {
 
 /** Stands still until `advance`. */
 export class ManualClock implements Clock {
-  private now = 1_800_000_000_000;
-  private readonly timers = new Set<{ dueMs: number; intervalMs: number; task: () => void }>();
+  #now = 1_800_000_000_000;
+  readonly #timers = new Set<{ dueMs: number; intervalMs: number; task: () => void }>();
 
-  nowMs = (): number => this.now;
+  nowMs = (): number => this.#now;
 
   every(intervalMs: number, task: () => void): () => void {
-    const timer = { dueMs: this.now + intervalMs, intervalMs, task };
-    this.timers.add(timer);
-    return () => this.timers.delete(timer);
+    const timer = { dueMs: this.#now + intervalMs, intervalMs, task };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
   }
 
   /** Runs what is due on the way, in order. */
   advance(ms: number): void {
-    const until = this.now + ms;
+    const until = this.#now + ms;
     for (;;) {
       let next: { dueMs: number; intervalMs: number; task: () => void } | undefined;
-      for (const timer of this.timers) if (timer.dueMs <= until && (!next || timer.dueMs < next.dueMs)) next = timer;
+      for (const timer of this.#timers) if (timer.dueMs <= until && (!next || timer.dueMs < next.dueMs)) next = timer;
       if (!next) break;
-      this.now = next.dueMs;
+      this.#now = next.dueMs;
       next.dueMs += next.intervalMs;
       next.task();
     }
-    this.now = until;
+    this.#now = until;
   }
 }
 
@@ -314,17 +314,17 @@ export class CallClient {
   /** Everything in the order in which it came. */
   readonly heard: (SentMessage | Uint8Array)[] = [];
   closed: { code: number; reason: string } | undefined;
-  private readonly waiters = new Set<() => void>();
+  readonly #waiters = new Set<() => void>();
 
   private constructor(ws: WebSocket) {
     this.ws = ws;
     ws.on("message", (data: Buffer, isBinary: boolean) => {
       this.heard.push(isBinary ? new Uint8Array(data) : (JSON.parse(data.toString()) as SentMessage));
-      this.wake();
+      this.#wake();
     });
     ws.on("close", (code, reason) => {
       this.closed = { code, reason: reason.toString() };
-      this.wake();
+      this.#wake();
     });
     ws.on("error", () => {});
   }
@@ -346,7 +346,7 @@ export class CallClient {
     for (;;) {
       const value = found();
       if (value !== undefined && value !== false) return value;
-      await new Promise<void>((resolve) => this.waiters.add(resolve));
+      await new Promise<void>((resolve) => this.#waiters.add(resolve));
     }
   }
 
@@ -362,9 +362,9 @@ export class CallClient {
     this.ws.send(JSON.stringify(message));
   }
 
-  private wake(): void {
-    for (const resolve of this.waiters) resolve();
-    this.waiters.clear();
+  #wake(): void {
+    for (const resolve of this.#waiters) resolve();
+    this.#waiters.clear();
   }
 
   /** Connects; a refused upgrade is a value, not an error. */

@@ -64,28 +64,28 @@ export function executeRun(claimed: ClaimedRun, writer: RunWriter, deps: Executo
 }
 
 class RunExecution {
-  private readonly scope: RunScope;
-  private readonly walk: Walk;
-  private readonly checkpoint: Checkpoint;
-  private readonly findings: Finding[] = [];
+  readonly #scope: RunScope;
+  readonly #walk: Walk;
+  readonly #checkpoint: Checkpoint;
+  readonly #findings: Finding[] = [];
   /** Restored, and not gone on yet. */
-  private readonly restored: ActiveNode[] = [];
-  private readonly claimedMs: number;
-  private wakeUp: () => void = () => undefined;
-  private woken = false;
+  readonly #restored: ActiveNode[] = [];
+  readonly #claimedMs: number;
+  #wakeUp: () => void = () => undefined;
+  #woken = false;
   /** The next answer is the one that the run was parked for. */
-  private resumes: boolean;
-  private left = false;
-  private ending: Ending = "left";
-  private stopped: { reason: StopReason; by?: { reason?: string; by?: string } } | undefined;
+  #resumes: boolean;
+  #left = false;
+  #ending: Ending = "left";
+  #stopped: { reason: StopReason; by?: { reason?: string; by?: string } } | undefined;
 
   constructor(claimed: ClaimedRun, writer: RunWriter, deps: ExecutorDeps) {
     const { run, definition, nodes } = claimed;
-    this.claimedMs = deps.now().getTime();
-    if (claimed.canceled) this.stopped = { reason: "canceled", by: claimed.canceled };
-    this.checkpoint = checkpointOf(nodes);
-    this.resumes = this.checkpoint.wasParked;
-    this.walk = newWalk(graphOf(definition), {
+    this.#claimedMs = deps.now().getTime();
+    if (claimed.canceled) this.#stopped = { reason: "canceled", by: claimed.canceled };
+    this.#checkpoint = checkpointOf(nodes);
+    this.#resumes = this.#checkpoint.wasParked;
+    this.#walk = newWalk(graphOf(definition), {
       input: run.input,
       nodes: {},
       run: {
@@ -95,7 +95,7 @@ class RunExecution {
         metadata: run.metadata,
       },
     });
-    this.scope = {
+    this.#scope = {
       claimed,
       writer,
       deps,
@@ -107,11 +107,11 @@ class RunExecution {
       usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
       nodeRuns: nodes.length,
       append: (event) => {
-        if (!this.left) writer.append(event);
+        if (!this.#left) writer.append(event);
       },
       find: (finding) => {
-        this.findings.push(finding);
-        this.wakeUp();
+        this.#findings.push(finding);
+        this.#wakeUp();
       },
       report: (error, nodeId) =>
         deps.onInternalError(error, { run_id: run.id, ...(nodeId !== undefined && { node_id: nodeId }) }),
@@ -119,66 +119,66 @@ class RunExecution {
   }
 
   async execute(): Promise<Ending> {
-    const { writer, timers } = this.scope;
+    const { writer, timers } = this.#scope;
     try {
-      await this.begin();
-      while (!this.isLeft()) {
+      await this.#begin();
+      while (!this.#isLeft()) {
         await writer.room();
-        if (!this.isLeft()) await this.nextStep();
+        if (!this.#isLeft()) await this.#nextStep();
       }
       await writer.flush();
-      return this.stopped?.reason === "lost" ? "left" : this.ending;
+      return this.#stopped?.reason === "lost" ? "left" : this.#ending;
     } finally {
       timers.clear();
-      this.abort();
+      this.#abort();
     }
   }
 
   stop(reason: StopReason, by?: { reason?: string; by?: string }): void {
-    this.stopped ??= { reason, ...(by && { by }) };
-    this.scope.timers.clear();
-    this.abort();
+    this.#stopped ??= { reason, ...(by && { by }) };
+    this.#scope.timers.clear();
+    this.#abort();
     this.wake();
   }
 
   wake(): void {
-    this.woken = true;
-    this.wakeUp();
+    this.#woken = true;
+    this.#wakeUp();
   }
 
   activeMs(): number {
-    return this.scope.claimed.run.active_ms + this.scope.deps.now().getTime() - this.claimedMs;
+    return this.#scope.claimed.run.active_ms + this.#scope.deps.now().getTime() - this.#claimedMs;
   }
 
-  private isLeft(): boolean {
-    return this.left || this.stopped?.reason === "lost" || this.stopped?.reason === "shutdown";
+  #isLeft(): boolean {
+    return this.#left || this.#stopped?.reason === "lost" || this.#stopped?.reason === "shutdown";
   }
 
   /** Ends whatever works, in whatever walk. */
-  private abort(): void {
-    this.walk.abort.abort();
-    for (const { walk } of this.scope.active.values()) walk.abort.abort();
+  #abort(): void {
+    this.#walk.abort.abort();
+    for (const { walk } of this.#scope.active.values()) walk.abort.abort();
   }
 
   /** The first step: restores the checkpoint of a run that was begun before. */
-  private async begin(): Promise<void> {
-    const { claimed, deps, timers, usage, append } = this.scope;
+  async #begin(): Promise<void> {
+    const { claimed, deps, timers, usage, append } = this.#scope;
     const { run, nodes } = claimed;
     // Only time that the run works counts.
     timers.after(run.timeout_s * 1000 - this.activeMs(), () => this.stop("timeout"));
     for (const row of nodes) if (row.usage) addUsage(usage, row.usage);
-    const rows = this.checkpoint.inside(null).flatMap(([, own]) => own);
-    this.restored.push(...restoreWalk(this.scope, this.walk, rows));
-    if (this.stopped) {
-      this.leaveStopped();
+    const rows = this.#checkpoint.inside(null).flatMap(([, own]) => own);
+    this.#restored.push(...restoreWalk(this.#scope, this.#walk, rows));
+    if (this.#stopped) {
+      this.#leaveStopped();
       return;
     }
     if (run.recoveries > recoveriesMax) {
       const message = `The run was given up: its worker ended ${run.recoveries} times in a row`;
-      this.end({ status: "failed", error: { code: "worker_lost", message } });
+      this.#end({ status: "failed", error: { code: "worker_lost", message } });
       return;
     }
-    const { wasInterrupted, wasParked } = this.checkpoint;
+    const { wasInterrupted, wasParked } = this.#checkpoint;
     if (!wasParked) {
       const data = {
         attempt: run.attempt,
@@ -187,61 +187,61 @@ class RunExecution {
       };
       append({ type: "run.started", data });
     }
-    await this.goOn();
+    await this.#goOn();
   }
 
   /** Waits until a node has something to tell, somebody answered, or the run is stopped; and does what follows. */
-  private async nextStep(): Promise<void> {
-    if (this.findings.length === 0 && !this.woken) {
+  async #nextStep(): Promise<void> {
+    if (this.#findings.length === 0 && !this.#woken) {
       await new Promise<void>((resolve) => {
-        this.wakeUp = resolve;
+        this.#wakeUp = resolve;
       });
     }
-    if (this.stopped) {
-      this.leaveStopped();
+    if (this.#stopped) {
+      this.#leaveStopped();
       return;
     }
-    for (const finding of this.findings.splice(0)) this.take(finding);
-    await this.goOn();
+    for (const finding of this.#findings.splice(0)) this.#take(finding);
+    await this.#goOn();
   }
 
-  private take(finding: Finding): void {
+  #take(finding: Finding): void {
     const { of } = finding;
-    if (this.scope.active.get(of.row.id) !== of) return;
+    if (this.#scope.active.get(of.row.id) !== of) return;
     if ("error" in finding) {
-      abandonNested(this.scope, of, "The node that it is inside of took too long");
-      takeError(this.scope, of, finding.error);
+      abandonNested(this.#scope, of, "The node that it is inside of took too long");
+      takeError(this.#scope, of, finding.error);
       return;
     }
     const { result, startedMs } = finding;
-    if (result.is === "done") finishNode(this.scope, of, result, startedMs);
-    else if (result.is === "asking") askFor(this.scope, of, result);
-    else if (result.is === "sleeping") sleepUntil(this.scope, of, result.until, true);
+    if (result.is === "done") finishNode(this.#scope, of, result, startedMs);
+    else if (result.is === "asking") askFor(this.#scope, of, result);
+    else if (result.is === "sleeping") sleepUntil(this.#scope, of, result.until, true);
     else {
-      const before = this.checkpoint.inside(of.row.id);
-      this.restored.push(...openNested(this.scope, of, { nesting: result.nesting, startedMs }, before));
+      const before = this.#checkpoint.inside(of.row.id);
+      this.#restored.push(...openNested(this.#scope, of, { nesting: result.nesting, startedMs }, before));
     }
   }
 
   /** Hands out answers, goes on with what was restored, and takes the next steps. */
-  private async goOn(): Promise<void> {
-    const looks = this.woken && [...this.scope.active.values()].some(({ waitsFor }) => waitsFor === "input");
-    this.woken = false;
-    const restored = this.restored.splice(0);
+  async #goOn(): Promise<void> {
+    const looks = this.#woken && [...this.#scope.active.values()].some(({ waitsFor }) => waitsFor === "input");
+    this.#woken = false;
+    const restored = this.#restored.splice(0);
     // Who waits for an answer goes on with it, or waits on.
     const due = restored.filter(({ waitsFor }) => waitsFor !== "input");
-    if (restored.length > 0) await this.takeAnswers();
+    if (restored.length > 0) await this.#takeAnswers();
     // An answer that is not read now is read at the next beat, or found when the run is parked.
-    else if (looks) await this.takeAnswers().catch((error: unknown) => this.scope.report(error));
-    if (this.stopped) return;
-    for (const active of due) resumeNode(this.scope, active);
-    this.step();
+    else if (looks) await this.#takeAnswers().catch((error: unknown) => this.#scope.report(error));
+    if (this.#stopped) return;
+    for (const active of due) resumeNode(this.#scope, active);
+    this.#step();
   }
 
-  private async takeAnswers(): Promise<void> {
-    const { active, claimed, deps, append } = this.scope;
+  async #takeAnswers(): Promise<void> {
+    const { active, claimed, deps, append } = this.#scope;
     const requests = await deps.inputRequests(claimed.run.id);
-    if (this.stopped) return;
+    if (this.#stopped) return;
     let taken = 0;
     for (const request of requests) {
       const asking = active.get(request.node_run_id);
@@ -250,84 +250,84 @@ class RunExecution {
       else if (request.taken) asking.answer = answerOf(request);
       else if (asking.waitsFor === "input") {
         taken += 1;
-        takeAnswer(this.scope, asking, request);
+        takeAnswer(this.#scope, asking, request);
       }
     }
-    if (taken > 0 && this.resumes) append({ type: "run.resumed", data: {} });
-    if (taken > 0) this.resumes = false;
+    if (taken > 0 && this.#resumes) append({ type: "run.resumed", data: {} });
+    if (taken > 0) this.#resumes = false;
   }
 
   /** Starts and skips what is due; ends or parks the run when nothing works any more. */
-  private step(): void {
-    if (this.left || this.stopped) return;
-    const { active, changed } = this.scope;
+  #step(): void {
+    if (this.#left || this.#stopped) return;
+    const { active, changed } = this.#scope;
     // Walks that change by what ends here are visited by the same loop.
     for (const walk of changed) {
       changed.delete(walk);
-      const outcome = this.advance(walk);
+      const outcome = this.#advance(walk);
       if (outcome === undefined) continue;
       if (!walk.inside) {
-        this.leaveWith(outcome);
+        this.#leaveWith(outcome);
         return;
       }
-      endNested(this.scope, walk, outcome);
+      endNested(this.#scope, walk, outcome);
     }
-    if (hasTooManyNodes(this.scope)) {
+    if (hasTooManyNodes(this.#scope)) {
       const message = "The run has more node runs than a run may have";
-      this.end({ status: "failed", error: { code: "too_many_node_runs", message } });
+      this.#end({ status: "failed", error: { code: "too_many_node_runs", message } });
       return;
     }
     const works = [...active.values()].some(({ waitsFor }) => waitsFor === undefined);
-    if (!works && this.findings.length === 0) this.leaveParked();
+    if (!works && this.#findings.length === 0) this.#leaveParked();
   }
 
   /** @returns what the walk came to, once it has ended */
-  private advance(walk: Walk): WalkOutcome | undefined {
+  #advance(walk: Walk): WalkOutcome | undefined {
     const { start, skip, done, failedNode } = nextSteps(walk.graph, walk.states);
     if (failedNode !== undefined) {
       const { error } = (walk.context.nodes[failedNode]?.output ?? {}) as { error?: RunError };
       return { error: error ?? { code: "internal_error", message: "The node failed", node_id: failedNode } };
     }
-    for (const id of skip) skipNode(this.scope, walk, id);
-    for (const id of start) startNode(this.scope, walk, id);
+    for (const id of skip) skipNode(this.#scope, walk, id);
+    for (const id of start) startNode(this.#scope, walk, id);
     return done ? { output: outputOf(walk) } : undefined;
   }
 
-  private leaveWith(outcome: WalkOutcome): void {
+  #leaveWith(outcome: WalkOutcome): void {
     const tooLarge = "output" in outcome && sizeProblem(outcome.output, "output_too_large", "an output");
-    if (tooLarge) this.end({ status: "failed", error: tooLarge });
-    else if ("error" in outcome) this.end({ status: "failed", error: outcome.error });
-    else this.end({ status: "succeeded", output: outcome.output });
+    if (tooLarge) this.#end({ status: "failed", error: tooLarge });
+    else if ("error" in outcome) this.#end({ status: "failed", error: outcome.error });
+    else this.#end({ status: "succeeded", output: outcome.output });
   }
 
-  private leaveStopped(): void {
-    if (this.stopped?.reason === "canceled") this.end({ status: "canceled" });
-    if (this.stopped?.reason !== "timeout") return;
-    const message = `The run worked for longer than ${this.scope.claimed.run.timeout_s} s`;
-    this.end({ status: "failed", error: { code: "run_timeout", message } });
+  #leaveStopped(): void {
+    if (this.#stopped?.reason === "canceled") this.#end({ status: "canceled" });
+    if (this.#stopped?.reason !== "timeout") return;
+    const message = `The run worked for longer than ${this.#scope.claimed.run.timeout_s} s`;
+    this.#end({ status: "failed", error: { code: "run_timeout", message } });
   }
 
-  private end(
+  #end(
     outcome:
       | { status: "succeeded"; output: Record<string, unknown> }
       | { status: "failed"; error: RunError }
       | { status: "canceled" },
   ): void {
-    this.abort();
-    const { usage, append } = this.scope;
+    this.#abort();
+    const { usage, append } = this.#scope;
     const duration_ms = this.activeMs();
     if (outcome.status === "succeeded") {
       append({ type: "run.succeeded", data: { output: outcome.output, usage, duration_ms } });
     } else if (outcome.status === "failed") {
       append({ type: "run.failed", data: { error: outcome.error, usage, duration_ms } });
     } else {
-      append({ type: "run.canceled", data: { ...this.stopped?.by, usage, duration_ms } });
+      append({ type: "run.canceled", data: { ...this.#stopped?.by, usage, duration_ms } });
     }
-    this.leave({ ...outcome, usage }, "ended");
+    this.#leave({ ...outcome, usage }, "ended");
   }
 
-  private leaveParked(): void {
-    const { active, usage, append } = this.scope;
+  #leaveParked(): void {
+    const { active, usage, append } = this.#scope;
     const waiting = [...active.values()];
     const moments = waiting.flatMap(({ row, waitsFor }) =>
       waitsFor === "moment" && row.wake_at ? [row.wake_at.getTime()] : [],
@@ -338,13 +338,13 @@ class RunExecution {
       const input_request_ids = waiting.flatMap(({ askedId }) => (askedId === undefined ? [] : [askedId]));
       append({ type: "run.awaiting_input", data: { input_request_ids } });
     }
-    this.leave({ status: asks ? "awaiting_input" : "pending", usage, wakeAt }, "parked");
+    this.#leave({ status: asks ? "awaiting_input" : "pending", usage, wakeAt }, "parked");
   }
 
-  private leave(outcome: RunOutcome, ending: Ending): void {
-    this.left = true;
-    this.ending = ending;
-    this.scope.timers.clear();
-    this.scope.writer.leave(outcome, this.activeMs());
+  #leave(outcome: RunOutcome, ending: Ending): void {
+    this.#left = true;
+    this.#ending = ending;
+    this.#scope.timers.clear();
+    this.#scope.writer.leave(outcome, this.activeMs());
   }
 }
