@@ -105,7 +105,8 @@ describe("a map", () => {
         data: { current, total: 2 },
       })),
     );
-    const usage = { prompt_tokens: 6, completion_tokens: 4, total_tokens: 10 };
+    const cost = { amount: 0.5, currency: "USD", known: 0.5, unknown: [] };
+    const usage = { prompt_tokens: 6, completion_tokens: 4, total_tokens: 10, cost };
     const last = run.events.at(-1);
     assert.ok(last?.type === "run.succeeded");
     assert.deepEqual(last.data.usage, usage);

@@ -4,6 +4,9 @@ import type { LanguageModel } from "#providers/language_model.ts";
 import { ask, chain, eventually, hangingModel, input, life, model, out } from "#test/kit/runs/run_life.ts";
 import { NodeError } from "#workflows/nodes/node_kind.ts";
 
+/** What requests cost, each of them as much. */
+const costOf = (requests: number) => ({ amount: requests / 4, currency: "USD", known: requests / 4, unknown: [] });
+
 describe("a run", () => {
   it("goes from input to output and adds up usage", async () => {
     const run = life(
@@ -11,7 +14,7 @@ describe("a run", () => {
       [model("Until ", "noon.")],
     );
     const outcome = await run.go();
-    const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+    const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, cost: costOf(1) };
     assert.deepEqual(outcome, { status: "succeeded", output: { answer: "Until noon." }, usage });
     assert.deepEqual(run.types(), [
       "run.started",
@@ -47,7 +50,7 @@ describe("a run", () => {
     const nodes = [input, { ...strict, retry: { max_attempts: 2, backoff_ms: 1 } }, out({})];
     const run = life({ nodes, edges: chain("in", "ask", "out") }, [model("no JSON"), model('{"a":1}')]);
     const outcome = await run.go();
-    const usage = { prompt_tokens: 6, completion_tokens: 4, total_tokens: 10 };
+    const usage = { prompt_tokens: 6, completion_tokens: 4, total_tokens: 10, cost: costOf(2) };
     assert.deepEqual([outcome?.status, outcome?.usage], ["succeeded", usage]);
     const requested = run.events.flatMap((event) => (event.type === "model.completed" ? [event.data] : []));
     assert.deepEqual(
@@ -221,7 +224,7 @@ describe("a run", () => {
     await dying.done;
     const outcome = await run.go();
     assert.ok(outcome?.status === "succeeded");
-    assert.deepEqual(outcome.usage, { prompt_tokens: 6, completion_tokens: 4, total_tokens: 10 });
+    assert.deepEqual(outcome.usage, { prompt_tokens: 6, completion_tokens: 4, total_tokens: 10, cost: costOf(2) });
   });
 
   it("ends as canceled when it is claimed after somebody canceled it", async () => {
