@@ -5,14 +5,17 @@
  * A job ends as soon as its requests are on their way, so that addresses which do not answer hold up no
  * other job.
  */
+
 import type { RunError, RunStatus } from "#contracts/run_event.ts";
 import type { Logger } from "#http/logger.ts";
 import { AddressRefusedError } from "#outbound/address_guard.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
+import { tracedHttp, traceparentOf } from "#outbound/traced_http.ts";
 import type { Encryption } from "#store/encryption.ts";
 import type { Sql } from "#store/sql.ts";
 import { sealedFor } from "./callbacks.ts";
 import { deliverCallbacksTask } from "./run_queue.ts";
+import { rootSpanIdOf } from "./run_spans.ts";
 
 const userAgent = "Frontdesk-Callbacks/1";
 const deliveryTimeoutMs = 30_000;
@@ -50,8 +53,8 @@ export function createCallbackDelivery(deps: CallbackDeliveryDeps): CallbackDeli
   const { sql, logger, now, sendingMax = sendingMaxDefault } = deps;
   const sending = new Set<Promise<void>>();
 
-  async function send(runId: string, callback: ClaimedCallback, result: object): Promise<void> {
-    const outcome = await attempt(deps, callback, result);
+  async function send(runId: string, callback: ClaimedCallback, result: object, traceparent: string): Promise<void> {
+    const outcome = await attempt({ ...deps, http: tracedHttp(deps.http, traceparent) }, callback, result);
     await sql`update callback set outcome = ${outcome} where run_id = ${runId} and position = ${callback.position}`;
   }
 
@@ -59,14 +62,15 @@ export function createCallbackDelivery(deps: CallbackDeliveryDeps): CallbackDeli
     async deliver(runId) {
       if (sending.size >= sendingMax) return addJob(sql, runId, fullDelayS);
       const [run] = await sql<EndedRun[]>`
-        select status, output, error, ended_at from run where id = ${runId} and ended_at is not null`;
+        select status, output, error, ended_at, trace_id from run where id = ${runId} and ended_at is not null`;
       if (!run) return;
       const claimed = await sql<ClaimedCallback[]>`
         update callback set attempted_at = ${now()} where run_id = ${runId} and attempted_at is null
         returning position, url, token_encrypted, metadata`;
       const result = resultOf(runId, run);
+      const traceparent = traceparentOf(run.trace_id, rootSpanIdOf(runId));
       for (const callback of claimed) {
-        const sent: Promise<void> = send(runId, callback, result)
+        const sent: Promise<void> = send(runId, callback, result, traceparent)
           .catch((err: unknown) => logger.warn({ err }, "what became of a callback is not noted"))
           .finally(() => sending.delete(sent));
         sending.add(sent);
@@ -103,6 +107,7 @@ interface EndedRun {
   output: object | null;
   error: RunError | null;
   ended_at: Date;
+  trace_id: string;
 }
 
 /** What every address of a run is told, in the interface document's order. Pure. */

@@ -12,7 +12,7 @@ import { runLimits } from "#contracts/run_event.ts";
 import { type Route, route } from "#http/route.ts";
 import { validatorFor } from "#http/validation.ts";
 import { type CallbackRules, Callbacks, prepareCallbacks } from "./callbacks.ts";
-import { idempotencyKeyOf, requirePublicRights, tokenFor, tokenHeaders } from "./public_start.ts";
+import { callerOf, idempotencyKeyOf, requirePublicRights, tokenFor, tokenHeaders } from "./public_start.ts";
 import { createRun } from "./run_creation.ts";
 import { name, type RunRouteDeps } from "./runs.ts";
 import { answerWhenDue } from "./sync_answer.ts";
@@ -65,6 +65,7 @@ export function invocationRoutes(deps: InvocationDeps): Route[] {
           ...(metadata !== undefined && { metadata }),
           ...(prepared && { callbacks: prepared }),
           ...idempotencyKeyOf(request, app),
+          ...callerOf(request),
         });
         const token = tokenFor(deps, app, id);
         if (execution_mode === "async")

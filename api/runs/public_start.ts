@@ -2,6 +2,7 @@
 import type { CalledApp, HostRouteDeps } from "#apps/hosted_app.ts";
 import { ApiError } from "#contracts/errors.ts";
 import { runTokenHeader } from "#contracts/internal_runs.ts";
+import { callerTraceOf } from "#outbound/traced_http.ts";
 
 export interface RunTokenField {
   run_token?: string;
@@ -48,4 +49,10 @@ export function idempotencyKeyOf(request: Request, app: CalledApp): { idempotenc
   }
   // No header has this character: what somebody starts without a key never repeats what was started with one.
   return { idempotencyKey: app.by === "key" ? key : `\u0001${key}` };
+}
+
+/** The span that asks, where the request tells. */
+export function callerOf({ headers }: Request): { callerTrace?: { traceId: string; spanId: string } } {
+  const callerTrace = callerTraceOf(headers);
+  return callerTrace ? { callerTrace } : {};
 }

@@ -24,6 +24,8 @@ export interface NewRun {
   metadata?: Record<string, unknown>;
   timeoutS?: number;
   idempotencyKey?: string;
+  /** Who asked, as the request's `traceparent` says; the run's trace links to it. */
+  callerTrace?: { traceId: string; spanId: string };
   callbacks?: readonly { url: string; tokenEncrypted: Uint8Array | null; metadata: Record<string, unknown> | null }[];
 }
 
@@ -124,7 +126,7 @@ function requireInput(app: CalledApp, input: Record<string, unknown>): void {
 
 /** What the client asked for, apart from the key: equal for equal requests, whatever their fields' order. */
 function hashOf(run: NewRun): string {
-  const { idempotencyKey: _, callbacks, ...rest } = run;
+  const { idempotencyKey: _key, callerTrace: _trace, callbacks, ...rest } = run;
   const asked = { ...rest, callbacks: callbacks?.map(({ url, metadata }) => ({ url, metadata })) };
   return createHash("sha256")
     .update(JSON.stringify(sorted(asked)))
@@ -230,11 +232,12 @@ async function insertRun(
     with created as (
       insert into run
         (id, organization_id, project_id, app_id, workflow_version_id, status, origin, input, metadata, session_id, user_id,
-         trace_id, idempotency_key, idempotency_hash, timeout_s, created_at, last_event_id)
+         trace_id, caller_span, idempotency_key, idempotency_hash, timeout_s, created_at, last_event_id)
       values
         (${id}, ${app.organizationId}, ${app.projectId}, ${app.id}, ${app.workflowVersionId}, 'pending', ${run.origin},
          ${json(sql, run.input)}, ${json(sql, run.metadata ?? {})}, ${run.sessionId ?? null}, ${run.userId ?? null},
-         ${traceId}, ${run.idempotencyKey ?? null}, ${hash ?? null},
+         ${traceId}, ${run.callerTrace ? `${run.callerTrace.traceId}-${run.callerTrace.spanId}` : null},
+         ${run.idempotencyKey ?? null}, ${hash ?? null},
          ${Math.min(run.timeoutS ?? app.policy.run_timeout_s, app.policy.run_timeout_s)}, ${now}, 1)
       returning id, generation),
     logged as (

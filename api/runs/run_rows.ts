@@ -9,6 +9,7 @@ export interface ExecutableRun {
   project_id: string;
   app_id: string;
   workflow_version_id: string;
+  trace_id: string;
   input: Record<string, unknown>;
   metadata: Record<string, unknown>;
   session_id: string | null;

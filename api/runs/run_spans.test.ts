@@ -22,6 +22,7 @@ const run: EndedRun = {
   metadata: {},
   session_id: null,
   user_id: null,
+  caller_span: null,
   created_at: at(0),
   ended_at: at(1000),
   active_ms: 900,

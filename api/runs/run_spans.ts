@@ -24,6 +24,8 @@ export interface EndedRun {
   metadata: Record<string, unknown>;
   session_id: string | null;
   user_id: string | null;
+  /** Trace id and span id of who asked for it, in hex. */
+  caller_span: string | null;
   created_at: Date;
   ended_at: Date;
   active_ms: number;
@@ -49,7 +51,7 @@ export class RunSpans {
 
   constructor(run: EndedRun) {
     this.#run = run;
-    this.#rootId = spanIdOf("run", run.id);
+    this.#rootId = rootSpanIdOf(run.id);
   }
 
   /** Events in the order of their ids; deltas and progress are not needed. */
@@ -127,6 +129,7 @@ export class RunSpans {
       cached_tokens: run.usage?.cached_tokens ?? null,
       input: run.input,
       output: run.output,
+      links: linksOf(run.caller_span),
       attributes: attributesOf({
         "gen_ai.operation.name": "invoke_workflow",
         "gen_ai.workflow.name": run.app_name,
@@ -263,6 +266,14 @@ export class RunSpans {
     });
   }
 }
+
+function linksOf(callerSpan: string | null): Span["links"] {
+  const [trace_id, span_id] = callerSpan?.split("-") ?? [];
+  return trace_id && span_id ? [{ trace_id, span_id, attributes: {} }] : [];
+}
+
+/** The span that stands for a run as a whole. */
+export const rootSpanIdOf = (runId: string) => spanIdOf("run", runId);
 
 /** Milliseconds; processes' clocks may differ by a little. */
 const between = (from: Date, to: Date) => Math.max(0, to.getTime() - from.getTime());

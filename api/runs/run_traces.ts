@@ -11,7 +11,7 @@ export function runTraces(sql: Sql): MakeTraces {
     const runs = await sql<EndedRun[]>`
       select run.id, run.trace_id, run.organization_id, run.project_id, run.app_id, app.name as app_name,
              run.workflow_version_id, run.status, run.input, run.output, run.error, run.usage, run.metadata,
-             run.session_id, run.user_id, run.created_at, run.ended_at, run.active_ms
+             run.session_id, run.user_id, run.caller_span, run.created_at, run.ended_at, run.active_ms
       from run join app on app.id = run.app_id
       where run.id = any (${runIds}::uuid[]) and run.ended_at is not null`;
     const made = new Map(runs.map((run) => [run.id, new RunSpans(run)]));

@@ -15,7 +15,7 @@ import { dataOf, Pagination, pageOf, paginationFor, pagingQuery } from "#http/pa
 import { type Route, route } from "#http/route.ts";
 import { listRoute } from "#identity/list_route.ts";
 import { oneRow } from "#store/sql.ts";
-import { idempotencyKeyOf, requirePublicRights, tokenFor, tokenHeaders } from "./public_start.ts";
+import { callerOf, idempotencyKeyOf, requirePublicRights, tokenFor, tokenHeaders } from "./public_start.ts";
 import { cancelRuns } from "./run_cancel.ts";
 import { createRun, type NewRun } from "./run_creation.ts";
 import { publishCanceled } from "./run_news.ts";
@@ -266,6 +266,7 @@ function newRunOf(body: Static<typeof NewRunBody>, app: CalledApp, request: Requ
     ...(body.metadata !== undefined && { metadata: body.metadata }),
     ...(body.timeout_s !== undefined && { timeoutS: body.timeout_s }),
     ...idempotencyKeyOf(request, app),
+    ...callerOf(request),
   };
 }
 

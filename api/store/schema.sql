@@ -761,6 +761,7 @@ create table run (
   cancel_by text,
   waits_for text,
   counted_cost numeric not null default 0,
+  caller_span text,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_app_id_fkey FOREIGN KEY (app_id) REFERENCES app(id) ON DELETE CASCADE,
   constraint run_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE,

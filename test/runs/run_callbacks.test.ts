@@ -177,6 +177,7 @@ describe("callbacks, as they are sent", { skip: redisMissing(redisUrl) }, () => 
     assert.equal(exact.headers["content-type"], "application/json");
     assert.match(exact.headers["user-agent"] ?? "", /^Frontdesk/);
     assert.equal(exact.headers.authorization, "Bearer hook-token");
+    assert.match(String(exact.headers.traceparent), /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
     assert.equal(plain.headers.authorization, undefined);
   });
 

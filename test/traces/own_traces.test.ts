@@ -91,6 +91,7 @@ describe("a trace of our own", () => {
     const engine = await house.start({ model: toolCaller() });
     const { host } = await house.client.deploy(desk);
     const { body } = await house.client.call(host, "POST", "/v1/runs", {
+      headers: { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" },
       body: { input: { question: "Any room?" }, background: true, session_id: "stay 7", user_id: "guest 9" },
     });
     await house.dispatch(engine);
@@ -104,11 +105,14 @@ describe("a trace of our own", () => {
       { source: "run", source_id: run.id, status: "succeeded", app_id: run.app_id },
     );
     assert.deepEqual([trace.session_id, trace.user_id], ["stay 7", "guest 9"]);
+    const caller = { trace_id: "0af7651916cd43dd8448eb211c80319c", span_id: "b7ad6b7169203331", attributes: {} };
+    assert.deepEqual(ofKind("run")[0]?.links, [caller]);
     assert.deepEqual([trace.input, trace.output], [{ question: "Any room?" }, { answer: "No room" }]);
     assert.deepEqual([trace.model, trace.provider], ["desk-1", "test"]);
     const { cost_usd, ...tokens } = trace.usage;
-    assert.deepEqual(tokens, run.usage);
-    assert.equal(cost_usd, 0.5);
+    const { cost, ...used } = run.usage;
+    assert.deepEqual(tokens, used);
+    assert.deepEqual([cost_usd, cost.known], [0.5, 0.5]);
     assert.equal(trace.started_at.toISOString(), run.created_at);
     assert.equal(trace.ended_at?.toISOString(), run.ended_at);
 

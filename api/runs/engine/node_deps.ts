@@ -6,6 +6,7 @@ import type { WorkflowDefinition } from "#contracts/workflow.ts";
 import type { GuardedHttp } from "#outbound/guarded_http.ts";
 import { McpError } from "#outbound/mcp_client.ts";
 import type { McpPool } from "#outbound/mcp_pool.ts";
+import { tracedHttp, traceparentOf } from "#outbound/traced_http.ts";
 import { billsNobody, builtInProviders, vendorOf } from "#providers/catalogue.ts";
 import type { LanguageModel } from "#providers/language_model.ts";
 import type { Biller } from "#providers/metered_stage.ts";
@@ -16,6 +17,7 @@ import type { Encryption } from "#store/encryption.ts";
 import type { Sql } from "#store/sql.ts";
 import { endedByLimit } from "#usage/limits.ts";
 import { type AskedModel, type NodeDeps, NodeError, type OpenedModel } from "#workflows/nodes/node_kind.ts";
+import { rootSpanIdOf } from "../run_spans.ts";
 import type { ClaimedRun } from "./run_claim.ts";
 
 export interface NodeWorld {
@@ -29,7 +31,9 @@ export interface NodeWorld {
 }
 
 export function nodeDepsFor(world: NodeWorld, { run }: ClaimedRun): NodeDeps {
-  const { http, mcp, now, prices } = world;
+  const { mcp, now, prices } = world;
+  // What others do for the run is inside of it.
+  const http = tracedHttp(world.http, traceparentOf(run.trace_id, rootSpanIdOf(run.id)));
   const connectionOf = async (id: string): Promise<OpenedConnection> => {
     const connection = await openConnection(world, run.project_id, id);
     if (connection) return connection;

@@ -173,7 +173,7 @@ async function takeRows(
         lease_until = ${leaseEnd(now)}, started_at = coalesce(started_at, ${now})
     from taken
     where run.id = taken.id and (taken.status = 'running' or taken.position <= taken.places)
-    returning run.id, run.created_at, organization_id, project_id, app_id, workflow_version_id, input, metadata, session_id, user_id,
+    returning run.id, run.created_at, organization_id, project_id, app_id, workflow_version_id, trace_id, input, metadata, session_id, user_id,
               timeout_s, active_ms, attempt, epoch, recoveries, last_event_id,
               cancel_requested_at, cancel_reason, cancel_by`;
 }

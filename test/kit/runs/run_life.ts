@@ -80,6 +80,7 @@ export function life(
           project_id: "p",
           app_id: "a",
           workflow_version_id: "v",
+          trace_id: "00000000-0000-4000-8000-000000000002",
           input: options.input ?? { question: "Late check-out?" },
           metadata: {},
           session_id: null,
@@ -104,7 +105,7 @@ export function life(
           openModel: async () => ({
             provider: "test",
             currency: "USD",
-            costOf: () => 0.25,
+            costOf: () => 0,
             model: (models.length > 1 ? models.shift() : models[0]) ?? assert.fail("no model is left"),
           }),
           callMcpTool: options.callMcpTool ?? (async () => assert.fail("no MCP tool is expected")),
