@@ -42,9 +42,15 @@ import { invocationRoutes } from "#runs/invocation.ts";
 import { forwardInvocation } from "#runs/invocation_proxy.ts";
 import { runRoutes } from "#runs/runs.ts";
 import { sessionRoutes } from "#runs/sessions.ts";
+import { readTracedRuns } from "#runs/traced_runs.ts";
 import { createEncryption } from "#store/encryption.ts";
 import { type Sql, unavailableStore } from "#store/sql.ts";
 import { openTaxService } from "#tax/tax_service.ts";
+import { openSpanStore } from "#traces/open_span_store.ts";
+import { openCollector } from "#traces/otlp/collector_service.ts";
+import { traceDownloadRoutes } from "#traces/trace_download.ts";
+import { traceSessionRoutes } from "#traces/trace_sessions.ts";
+import { traceRoutes } from "#traces/traces.ts";
 import { usageRoutes } from "#usage/usage.ts";
 import { callReservationRoutes } from "#voice/call_reservations.ts";
 import { callRoutes } from "#voice/calls.ts";
@@ -125,6 +131,8 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const appInputs = openAppInputs(sql);
   const internal = internalGuard(config.internalSecret);
   const prices = config.prices ?? openPriceTable();
+  const traces = openSpanStore({ sql, now });
+  const traceDeps = { ...apiDeps, appDomain, traces };
   const routes: Route[] = [
     ...organizationSettingsRoutes(apiDeps),
     ...projectRoutes(apiDeps),
@@ -145,6 +153,9 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...appRoutes({ ...apiDeps, appDomain }),
     ...sessionRoutes({ ...apiDeps, appDomain }),
     ...subjectRequestRoutes({ ...apiDeps, encryption }),
+    ...traceDownloadRoutes({ ...traceDeps, readRuns: (ids) => readTracedRuns(sql, ids) }),
+    ...traceRoutes(traceDeps),
+    ...traceSessionRoutes(traceDeps),
     ...internalCallRoutes({ sql, now, logger, encryption, internal, prices, appInputs }),
     ...appToolRoutes({ sql, bus, now, internal }),
     ...internalRunRoutes({ sql, bus, now, internal }),
@@ -193,6 +204,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     },
     forwards: { "/v1/apps/:app_id/invoke": proxy, "/v1/apps/:app_id/invoke/*": proxy },
   });
+  const collector = openCollector({ sql, now, traces, prices, accessKey: authentication.accessKey }, serving);
   /** A host of the platform's document that this version has no service for. */
   const absent = (name: string): Fetch => {
     const error = new ApiError("not_found", { details: { host: `This version of Frontdesk has no ${name}` } });
@@ -202,7 +214,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     app: hostService,
     knowledge_base: absent("knowledge bases"),
     router: absent("router"),
-    collector: absent("collector"),
+    collector: collector.fetch,
     accounts: tax.fetch,
     tax: tax.fetch,
     platform: management,
@@ -213,6 +225,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     return services[destination.service](atDestination(request, destination, appDomain));
   };
   const close = async () => {
+    await collector.close();
     await tax.close();
     await seats.close();
     await authentication.close();

@@ -12,6 +12,8 @@ import { runs } from "./runs/command.ts";
 import { runsUsage } from "./runs/options.ts";
 import { streams } from "./streams/command.ts";
 import { streamsUsage } from "./streams/options.ts";
+import { traces } from "./traces/command.ts";
+import { tracesUsage } from "./traces/options.ts";
 
 const commands: Readonly<Record<string, { run(args: readonly string[]): Promise<void>; usage: string }>> = {
   calls: { run: calls, usage: callsUsage },
@@ -19,6 +21,7 @@ const commands: Readonly<Record<string, { run(args: readonly string[]): Promise<
   streams: { run: streams, usage: streamsUsage },
   runs: { run: runs, usage: runsUsage },
   http: { run: http, usage: httpUsage },
+  traces: { run: traces, usage: tracesUsage },
   capacity: { run: capacity, usage: capacityUsage },
 };
 

@@ -88,6 +88,7 @@ describe("bootstrap", () => {
       "app_id",
       "app_host",
       "app_url",
+      "collector_url",
       "admin_email",
       "admin_password",
     ]);
@@ -102,7 +103,8 @@ describe("bootstrap", () => {
     const again = await start("http://127.0.0.1:9999");
     const app_host = first.file.app_host?.replace(":8080", ":9999");
     const app_url = first.file.app_url?.replace(":8080", ":9999");
-    assert.deepEqual(again.file, { ...first.file, gateway_url: "http://127.0.0.1:9999", app_host, app_url });
+    const moved = { gateway_url: "http://127.0.0.1:9999", app_host, app_url };
+    assert.deepEqual(again.file, { ...first.file, ...moved, collector_url: "http://127.0.0.1:9999/-/collector" });
     assert.equal(app_url, `http://127.0.0.1:9999/-/apps/${app_host?.split(".")[0]}`);
     assert.match(again.file.app_host ?? "", /^front-desk-[a-z0-9]{6}\.apps\.localhost:9999$/);
     assert.match((await start("https://desk.example")).file.app_host ?? "", /\.apps\.localhost$/);

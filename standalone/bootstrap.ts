@@ -11,7 +11,7 @@ import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { insertMember, insertOrganization, insertUser, replacePassword } from "#accounts/account_rows.ts";
 import { findApp, insertApp } from "#apps/apps.ts";
-import { appPathOf } from "#contracts/hosts.ts";
+import { appPathOf, collectorPath } from "#contracts/hosts.ts";
 import { createAccessKey } from "#identity/access_keys.ts";
 import type { Caller } from "#identity/caller.ts";
 import { hashPassword } from "#identity/password.ts";
@@ -43,6 +43,8 @@ export interface BootstrapFile {
   app_host: string | null;
   /** The same app by path, for clients that do not resolve `*.localhost`. */
   app_url: string | null;
+  /** The traces collector by path. */
+  collector_url: string;
   admin_email: string;
   admin_password: string;
 }
@@ -113,6 +115,7 @@ export async function bootstrap({
       app_id: app?.id ?? null,
       app_host: app ? hostOf(app.hostname, gatewayUrl) : null,
       app_url: app ? `${gatewayUrl}${appPathOf(app.hostname.slice(0, -appDomain.length - 1))}` : null,
+      collector_url: `${gatewayUrl}${collectorPath}`,
       admin_email: secrets.admin_email,
       admin_password: secrets.admin_password,
     };

@@ -31,7 +31,8 @@ try {
   process.exit(1);
 }
 
-function print({ gatewayUrl, apiUrl, appUrl, bootstrapFile, talkUrl, runsUrl, notes }: Standalone): void {
+function print(standalone: Standalone): void {
+  const { gatewayUrl, apiUrl, appUrl, collectorUrl, bootstrapFile, talkUrl, runsUrl, notes } = standalone;
   process.stdout.write(
     [
       "",
@@ -40,6 +41,7 @@ function print({ gatewayUrl, apiUrl, appUrl, bootstrapFile, talkUrl, runsUrl, no
       `  Gateway       ${gatewayUrl}   (the one public address)`,
       `  API           ${apiUrl}`,
       ...(appUrl ? [`  Demo app      ${appUrl}`] : []),
+      `  Traces to     ${collectorUrl}/v1/traces   (OTLP)`,
       `  Credentials   ${bootstrapFile}`,
       `  Talk to it    ${talkUrl}`,
       `  Watch runs    ${runsUrl}`,

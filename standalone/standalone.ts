@@ -35,6 +35,8 @@ export interface Standalone {
   apiUrl: string;
   /** The demo app by path; null where it was deleted. */
   appUrl: string | null;
+  /** Where traces are sent, by path. */
+  collectorUrl: string;
   workerUrl: string;
   /** What is not as usual here, a sentence each: another port, another transport, what lies about. */
   notes: string[];
@@ -144,6 +146,7 @@ async function startParts(config: StandaloneConfig, logger: Logger, closers: Clo
     gatewayUrl: publicUrl,
     apiUrl,
     appUrl: file.app_url,
+    collectorUrl: file.collector_url,
     workerUrl: reachable(worker),
     notes: [
       ...movedPorts(config.ports, ports),

@@ -51,6 +51,9 @@ export function appPathOf(label: string): string {
   return `/-/apps/${label}`;
 }
 
+/** Where the traces collector is served besides its host. */
+export const collectorPath = "/-/collector";
+
 function byHost(host: string, path: string, appDomain: string): Destination | undefined {
   const name = host.toLowerCase().replace(/:\d+$/, "");
   const suffix = `.${appDomain.toLowerCase()}`;

@@ -46,6 +46,8 @@ export interface Exchange<Principal, Params, Query, Body> {
   params: Params;
   query: Query;
   body: Body;
+  /** What was sent, where the route takes an upload. */
+  bytes: Uint8Array;
   request: Request;
 }
 
@@ -95,6 +97,8 @@ export interface RouteSpec<
   query?: Query;
   body?: Named<Body>;
   bodyOptions?: JsonBodyOptions;
+  /** Takes the body as bytes, in any of these forms: `body` then documents its JSON, and checks nothing. */
+  upload?: { bytesMax: number; mediaTypes: readonly string[] };
   /** What it may take by design, in ms: on top of the 10 s that any request may take us. */
   waitsMs?: number;
   /** Refuses fields of the body that its schema does not name, at every depth. Wherever money moves. */
@@ -145,6 +149,18 @@ export interface Route {
 /** All of a request but the reading of its body. */
 const workMsMax = 10_000;
 
+/** @throws ApiError unsupported_media_type */
+function requireMediaType(request: Request, mediaTypes: readonly string[]): void {
+  if (mediaTypes.includes(mediaTypeOf(request) ?? "")) return;
+  const expected = `Expected ${mediaTypes.join(" or ")}`;
+  throw new ApiError("unsupported_media_type", { detail: expected, details: { "Content-Type": expected } });
+}
+
+/** `application/json` of `application/json; charset=utf-8`. */
+export function mediaTypeOf(request: Request): string | undefined {
+  return request.headers.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase();
+}
+
 /** Checks, in this order: credential (401), ids in the path (404), query and body (400, 413, 415). */
 export function route<
   Principal,
@@ -157,7 +173,7 @@ export function route<
   const spec = given.strictBody && given.body ? { ...given, body: closed(given.body) } : given;
   type Handled = Parameters<typeof spec.handle>[0];
   const readQuery = queryReaderFor(Type.Object<TProperties>(spec.query ?? {}, { additionalProperties: false }));
-  const bodyValidator = spec.body && validatorFor(spec.body);
+  const bodyValidator = spec.upload ? undefined : spec.body && validatorFor(spec.body);
   const readParams = spec.params && pathReaderFor(Type.Object<TProperties>(spec.params));
   const typedParams = new Set(Object.keys(spec.params ?? {}));
 
@@ -172,6 +188,12 @@ export function route<
     const typed = readParams ? readParams(params) : {};
     const query = readQuery(request);
     let body: unknown = {};
+    let sent: Uint8Array = new Uint8Array();
+    if (spec.upload) {
+      requireMediaType(request, spec.upload.mediaTypes);
+      sent = await readBodyBytes(request, spec.upload.bytesMax);
+      onBody(sent);
+    }
     if (bodyValidator) {
       const bytes = await readBodyBytes(request, spec.bodyOptions?.bytesMax);
       onBody(bytes);
@@ -185,7 +207,7 @@ export function route<
       body = bodyValidator.parse(parseJsonBody(bytes, spec.bodyOptions));
       if (spec.bodyOptions?.parse) body = withoutAbsent(body);
     }
-    const exchange = { principal, params: { ...params, ...typed }, query, body, request };
+    const exchange = { principal, params: { ...params, ...typed }, query, body, bytes: sent, request };
     const reply = await deadline.within(spec.handle(exchange as unknown as Handled));
     if (reply instanceof Response) return reply;
     if (spec.reply.status === 204) return new Response(null, { status: 204 });

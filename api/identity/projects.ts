@@ -199,6 +199,12 @@ async function findProject(sql: AnySql, caller: Caller, projectId: string): Prom
   return project;
 }
 
+/** A project that the path names. @throws ApiError not_found, forbidden */
+export async function requireProject(sql: AnySql, caller: Caller, projectId: string): Promise<void> {
+  await findProject(sql, caller, projectId);
+  await requireProjectAccess(sql, caller, projectId);
+}
+
 /**
  * Makes sure that the caller may put something into the project.
  * @throws ApiError bad_request at `project_id` for a project that does not exist for the caller, forbidden

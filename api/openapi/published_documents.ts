@@ -13,6 +13,7 @@ const appDomain = "apps.localhost";
 const served = {
   "platform.json": "http://127.0.0.1/openapi.json",
   "app.json": `http://any.${appDomain}/openapi.json`,
+  "collector.json": "http://127.0.0.1/-/collector/openapi.json",
   "tax.json": "http://127.0.0.1/openapi/tax.json",
 };
 

@@ -1,4 +1,7 @@
-/** Sessions of an app: what groups runs that share a `session_id`. There is no row of its own: the runs are it. */
+/**
+ * Sessions of an app: what groups runs and traces that share a `session_id`. The runs are the session, from the
+ * first one's start; one that has traces alone has a row of its own.
+ */
 
 import { Type } from "@sinclair/typebox";
 import { type AppRouteDeps, findApp } from "#apps/apps.ts";
@@ -10,9 +13,9 @@ import { listRoute } from "#identity/list_route.ts";
 const Session = named(
   "Session",
   Type.Object({
-    id: Type.String({ description: "the session_id that its runs share" }),
+    id: Type.String({ description: "the session_id that its runs and traces share" }),
     created_at: Timestamp,
-    input: Type.Record(Type.String(), Type.Unknown(), { description: "of its first run" }),
+    input: Type.Unsafe<unknown>({ description: "of its first run, or of its first trace where it has no runs" }),
   }),
 );
 
@@ -24,6 +27,7 @@ export function sessionRoutes(deps: AppRouteDeps): Route[] {
       summary: "List an app's sessions, the newest first",
       guard,
       row: Session,
+      times: ["created_at"],
       sort: ["created_at", "id"],
       errors: ["forbidden"],
       paramsFrom: { app_id: { route: "POST /v1/apps", field: "data.id" } },
@@ -33,9 +37,17 @@ export function sessionRoutes(deps: AppRouteDeps): Route[] {
         return {
           columns: sql`id, created_at, input`,
           from: sql`(
-            select distinct on (session_id) session_id as id, created_at, input from run
-            where app_id = ${app.id} and session_id is not null
-            order by session_id, created_at, run.id) session`,
+            (select distinct on (session_id) session_id as id, created_at, input from run
+             where app_id = ${app.id} and session_id is not null
+             order by session_id, created_at, run.id)
+            union all
+            (select traced.id, traced.created_at, first.input
+             from trace_session traced left join lateral (
+               select input from trace
+               where trace.project_id = traced.project_id and trace.session_id = traced.id and trace.app_id = traced.app_id
+               order by trace.started_at, trace.id limit 1) first on true
+             where traced.app_id = ${app.id}
+               and not exists (select from run where run.app_id = traced.app_id and run.session_id = traced.id))) session`,
           where: sql`true`,
         };
       },

@@ -2,7 +2,7 @@
 import type { SortKey } from "#http/paging.ts";
 import type { TimeBound } from "#http/time_range.ts";
 import { type AnySql, type Fragment, oneRow, type Sql } from "#store/sql.ts";
-import type { Span, Trace } from "./span.ts";
+import type { Span, Trace, TraceHead } from "./span.ts";
 import {
   countedMax,
   type Listed,
@@ -13,7 +13,7 @@ import {
 } from "./span_store.ts";
 
 /** Traces that a download holds at once. */
-const streamedAtOnce = 200;
+const streamedAtOnce = 50;
 
 const newestFirst: readonly SortKey<"started_at">[] = [{ column: "started_at", descending: true }];
 
@@ -36,7 +36,7 @@ export function postgresTraceReader(sql: Sql): Omit<SpanStore, "writeSpans" | "r
       listed<Span>(sql, {
         columns: spanColumns(sql),
         from: sql`span`,
-        where: sql`project_id = ${project_id} and trace_id = ${id}`,
+        where: spansOf(sql, { project_id, id }),
         order: sql`order by started_at, span_id`,
         page,
       }),
@@ -57,17 +57,30 @@ export function postgresTraceReader(sql: Sql): Omit<SpanStore, "writeSpans" | "r
         page,
       }),
     async *streamTraces(filter, limit, signal) {
-      const cursor = sql<Trace[]>`
-        select ${traceColumns(sql)} from trace where ${whereOf(sql, filter)}
-        ${orderOf(sql, newestFirst, sql`id`)} limit ${limit}`.cursor(streamedAtOnce);
-      for await (const rows of cursor) {
+      // A statement for each portion, and none while the reader takes it in: a slow one holds no connection.
+      let after: Fragment = sql``;
+      for (let left = limit; left > 0; ) {
         signal.throwIfAborted();
-        yield rows;
-        signal.throwIfAborted();
+        const rows: (Trace & { place: string })[] = await sql`
+          select ${traceColumns(sql)}, started_at::text as place from trace where ${whereOf(sql, filter)} ${after}
+          ${orderOf(sql, newestFirst, sql`id`)} limit ${Math.min(left, streamedAtOnce)}`;
+        const last = rows.at(-1);
+        if (!last) return;
+        after = sql`and started_at <= ${last.place}::timestamptz
+          and (started_at < ${last.place}::timestamptz or id > ${last.id})`;
+        left = rows.length < streamedAtOnce ? 0 : left - rows.length;
+        yield rows.map(({ place: _, ...trace }) => trace);
       }
     },
     deleteTraces: (of, traceIds) => deleteTraces(sql, of, traceIds),
   };
+}
+
+/** The trace's own times tell Postgres which days to look at: of all others not even the index is read. */
+export function spansOf(sql: AnySql, { project_id, id }: Pick<TraceHead, "project_id" | "id">): Fragment {
+  const own = sql`from trace where trace.project_id = ${project_id} and trace.id = ${id}`;
+  return sql`project_id = ${project_id} and trace_id = ${id}
+    and started_at >= (select trace.started_at ${own}) and started_at <= (select trace.ended_at ${own})`;
 }
 
 interface ListQuery {

@@ -71,14 +71,27 @@ export const Span = named(
     output: anyJson,
     truncated: Type.Array(Type.String()),
     attributes: Type.Record(Type.String(), Type.Unknown()),
-    events: Type.Array(Type.Object({ name: Type.String(), at: Type.String(), attributes: anyJson })),
-    links: Type.Array(Type.Object({ trace_id: Type.String(), span_id: Type.String(), attributes: anyJson })),
+    events: Type.Array(
+      Type.Object({
+        name: Type.String({ description: "what happened" }),
+        at: Type.String({ description: "when" }),
+        attributes: anyJson,
+      }),
+    ),
+    links: Type.Array(
+      Type.Object({
+        trace_id: Type.String(),
+        span_id: Type.String({ description: "16 hex digits" }),
+        attributes: anyJson,
+      }),
+    ),
   }),
   {
     span_id: "16 hex digits",
     parent_span_id: "the span that it is inside of",
     kind: "what sort of work it was",
     name: "what was done",
+    status: "what has become of it",
     status_message: "why it failed",
     duration_ms: "milliseconds, exact to the microsecond",
     model: "the model that answered",
@@ -155,6 +168,8 @@ export const Trace = named(
     usage: "of all its requests to models",
     span_count: "spans that it has",
     error_count: "spans that failed",
+    tags: "words that its sender gave it",
+    metadata: "what its sender keeps with it",
   },
 );
 export type Trace = Static<typeof Trace>;

@@ -32,6 +32,8 @@ export interface FrontdeskProcesses {
 }
 
 export interface ProcessOptions {
+  /** Everything in one process, also where there is a redis-server. */
+  together?: boolean;
   slots?: number;
   vad?: "energy" | "silero";
   mediaThreads?: number | undefined;
@@ -48,7 +50,7 @@ export async function startFrontdesk(options: ProcessOptions): Promise<Frontdesk
   const dataDir = join(tmpdir(), `frontdesk-load-${randomBytes(6).toString("hex")}`);
   const ports = await freePorts(["gateway", "inner", "api", "worker", "redis"]);
   const gatewayUrl = `http://127.0.0.1:${ports.gateway}`;
-  const redis = await startRedis(ports.redis);
+  const redis = options.together ? undefined : await startRedis(ports.redis);
   const shared = {
     DATA_DIR: dataDir,
     API_PORT: String(ports.api),

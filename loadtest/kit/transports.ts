@@ -19,7 +19,9 @@ export async function measureTransports(
   const frontdesk = await startFrontdesk({ mediaThreads: 1, ...processes });
   const how = frontdesk.separate
     ? "gateway in a process of its own"
-    : "no redis-server here: everything in one process";
+    : processes.together
+      ? "everything in one process"
+      : "no redis-server here: everything in one process";
   const results: { name: string; figures: Figure[] }[] = [];
   try {
     for (const transport of options.transports) {

@@ -18,7 +18,7 @@ export const authorization: Area = {
     const crew = await gatherCrew(house);
     const ids = await idsOf(house);
     for (const [document, operations] of Object.entries(matrix)) {
-      const host = (document as DocumentName).startsWith("an app") ? house.file.app_host : undefined;
+      const host = hostOf(document as DocumentName, house);
       for (const [operation, access] of Object.entries(operations)) {
         const [method = "", path = ""] = operation.split(" ");
         const send = (headers: Record<string, string>) =>
@@ -33,6 +33,12 @@ export const authorization: Area = {
     }
   },
 };
+
+/** Undefined for the house's own. */
+function hostOf(document: DocumentName, { file }: House): string | undefined {
+  if (document.startsWith("an app")) return file.app_host;
+  return document.startsWith("the collector") ? "collector.localhost" : undefined;
+}
 
 function isOpenTo(access: Access, kind: CredentialKind): boolean {
   return (accesses[access] as readonly CredentialKind[]).includes(kind);

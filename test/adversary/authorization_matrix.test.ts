@@ -13,6 +13,7 @@ const schemesOf: Readonly<Record<Access, readonly string[]>> = {
   administrator: ["access_token"],
   program: ["access_token", "api_key"],
   app: ["access_key"],
+  collector: ["access_key"],
 };
 /** On public apps alone: they have a matrix of their own. */
 const ofPublicApps = ["run_token"];
@@ -27,6 +28,7 @@ describe("the matrix of who may call what", () => {
     documents = {
       "/openapi.json": (await api.call("GET", "/openapi.json")).body,
       "/openapi/tax.json": (await api.call("GET", "/openapi/tax.json")).body,
+      "the collector's /openapi.json": (await api.call("GET", "/-/collector/openapi.json")).body,
       "an app's /openapi.json": (await client.call(app.host, "GET", "/openapi.json")).body,
     };
   });

@@ -25,15 +25,22 @@ export const accesses = {
   program: ["api_key", "session", "admin_session"],
   /** An app's host, where the app is private. Public apps have a matrix of their own. */
   app: ["access_key"],
+  /** The traces collector. */
+  collector: ["access_key"],
 } as const satisfies Record<string, readonly CredentialKind[]>;
 export type Access = keyof typeof accesses;
 
-export type DocumentName = "/openapi.json" | "/openapi/tax.json" | "an app's /openapi.json";
+export type DocumentName =
+  | "/openapi.json"
+  | "/openapi/tax.json"
+  | "an app's /openapi.json"
+  | "the collector's /openapi.json";
 
 const token = "token";
 const person = "person";
 const program = "program";
 const app = "app";
+const collector = "collector";
 const anybody = "anybody";
 const administrator = "administrator";
 
@@ -95,6 +102,19 @@ export const matrix: Readonly<Record<DocumentName, Readonly<Record<string, Acces
     "PATCH /v1/apps/{app_id}": token,
     "DELETE /v1/apps/{app_id}": token,
     "GET /v1/apps/{app_id}/sessions": token,
+    "GET /v1/apps/{app_id}/sessions/{session_id}/traces": token,
+    "GET /v1/apps/{app_id}/traces": token,
+    "GET /v1/apps/{app_id}/traces/download": token,
+    "GET /v1/apps/{app_id}/traces/{trace_id}": token,
+    "GET /v1/apps/{app_id}/traces/{trace_id}/spans": token,
+    "GET /v1/projects/{project_id}/sessions": token,
+    "GET /v1/projects/{project_id}/sessions/{session_id}/traces": token,
+    "GET /v1/projects/{project_id}/traces": token,
+    "GET /v1/projects/{project_id}/traces/download": token,
+    "GET /v1/projects/{project_id}/traces/{trace_id}": token,
+    "GET /v1/projects/{project_id}/traces/{trace_id}/spans": token,
+    "DELETE /v1/projects/{project_id}/traces/{trace_id}": token,
+    "POST /v1/projects/{project_id}/traces/bulk/delete": token,
   },
   "/openapi/tax.json": {
     "POST /v1/auth/signup": anybody,
@@ -166,5 +186,8 @@ export const matrix: Readonly<Record<DocumentName, Readonly<Record<string, Acces
     "POST /v1/runs/{run_id}/resume": app,
     "POST /": app,
     "POST /v1/connect/tokens": app,
+  },
+  "the collector's /openapi.json": {
+    "POST /v1/traces": collector,
   },
 };

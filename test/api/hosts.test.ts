@@ -52,9 +52,8 @@ describe("hosts and path forms at the api", () => {
   });
 
   it("answer 404 in the platform's contract for what this version does not have", async () => {
-    const absent = { "no router": [], "no collector": [], "no knowledge bases": [] } as Record<string, string[]>;
+    const absent = { "no router": [], "no knowledge bases": [] } as Record<string, string[]>;
     absent["no router"] = ["http://router.desk.example/v1/models", "http://127.0.0.1/-/router/v1/models"];
-    absent["no collector"] = ["http://collector.desk.example/v1/traces", "http://127.0.0.1/-/collector/v1/traces"];
     absent["no knowledge bases"] = ["http://a.kb.desk.example/v1/search", "http://127.0.0.1/-/kb/a/v1/search"];
     for (const [what, urls] of Object.entries(absent)) {
       for (const url of urls) {

@@ -14,6 +14,8 @@ import {
   senderOf,
   shownIn,
 } from "#test/kit/open_api_examples.ts";
+import { madeHead, madeSpan } from "#test/kit/traces/made_spans.ts";
+import { openSpanStore } from "#traces/open_span_store.ts";
 
 /** What needs a server that is not here: MCP, LiveKit, our gateway for streams. Shown, and not sent. */
 const needsOthers = /\/(rooms|sessions|(mcp|\{connection_id\})\/test|rooms\/webhook|stream)$/;
@@ -39,6 +41,7 @@ describe("the platform's OpenAPI documents", () => {
   let key: string;
   let management: OpenApiDocument;
   let ofApp: OpenApiDocument;
+  let ofCollector: OpenApiDocument;
 
   before(async () => {
     api = await openApiHarness();
@@ -47,6 +50,7 @@ describe("the platform's OpenAPI documents", () => {
     key = created.body.data.secret;
     ({ host } = await deploy(await workflow()));
     management = (await api.call("GET", "/openapi.json")).body;
+    ofCollector = (await api.call("GET", "/-/collector/openapi.json")).body;
     ofApp = (await (await toHost("GET", "/openapi.json")).json()) as OpenApiDocument;
   });
   after(async () => {
@@ -90,10 +94,29 @@ describe("the platform's OpenAPI documents", () => {
     return { at, runId: run.data.id, requestId: request?.id ?? "" };
   }
 
+  /** A trace of the newest project, and of the newest app. */
+  async function newestTrace(): Promise<string> {
+    const [project] = await api.sql<{ id: string }[]>`select id from project order by created_at desc limit 1`;
+    const [app] = await api.sql<{ id: string; project_id: string }[]>`
+      select id, project_id from app order by created_at desc limit 1`;
+    const id = crypto.randomUUID();
+    const store = openSpanStore(api);
+    const spans = [madeSpan({ span_id: "00f067aa0ba902b7", started_at: api.now() })];
+    const organization_id = api.owner.organizationId;
+    for (const { project_id, app_id } of [
+      { project_id: project?.id ?? "", app_id: null },
+      { project_id: app?.project_id ?? "", app_id: app?.id ?? null },
+    ]) {
+      await store.writeSpans([{ trace: madeHead({ organization_id, project_id }, { id, app_id }), spans }]);
+    }
+    return id;
+  }
+
   const openManager = async () =>
     senderOf(api, api.owner.token, {
       project_id: async () => api.projectId,
       workflow_id: workflow,
+      trace_id: newestTrace,
       agent_id: async () => "0b7f9a52-2f3c-4c58-9a3e-0f1d5c7b9e01",
       sign_in_code: () => createSignInLink(api.sql, api.owner.userId),
     });
@@ -117,7 +140,7 @@ describe("the platform's OpenAPI documents", () => {
   }
 
   it("are valid by OpenAPI's own schema of 3.1", async () => {
-    for (const document of [management, ofApp]) {
+    for (const document of [management, ofApp, ofCollector]) {
       const result = await new Validator().validate(structuredClone(document) as unknown as Record<string, unknown>);
       assert.deepEqual(result.errors ?? [], []);
       assert.equal(result.valid, true);
@@ -130,7 +153,7 @@ describe("the platform's OpenAPI documents", () => {
       gapsIn(management).filter((gap) => !isSigned(gap)),
       [],
     );
-    assert.deepEqual(gapsIn(ofApp), []);
+    assert.deepEqual([...gapsIn(ofApp), ...gapsIn(ofCollector)], []);
   });
 
   it("have examples that all work, with answers as documented", async () => {
@@ -145,5 +168,10 @@ describe("the platform's OpenAPI documents", () => {
         toHost(method, path, body ?? undefined, path.endsWith("/resume") ? waiting?.at : host),
     };
     assert.deepEqual(await problemsOfExamples(ofApp, async () => ofRuns), []);
+    const exporter: Sender = {
+      ...senderOf(api, key, {}),
+      send: ({ method, path, body }) => toHost(method, path, body, "collector.test"),
+    };
+    assert.deepEqual(await problemsOfExamples(ofCollector, async () => exporter), []);
   });
 });

@@ -164,7 +164,8 @@ export async function sendExample(
     status: response.status,
     ...expectedOf(operation, name ?? ""),
     mediaType,
-    body: text === "" ? undefined : mediaType.endsWith("json") ? JSON.parse(text) : text,
+    // Downloads are JSON, under a type that browsers save.
+    body: text === "" ? undefined : /json$|octet-stream$/.test(mediaType) ? JSON.parse(text) : text,
   };
 }
 

@@ -163,12 +163,19 @@ function operationFor(spec: Spec, all: readonly Spec[], errors: ErrorContract): 
       requestBody: {
         // A body whose fields are all optional may be left out.
         required: ((spec.body.required as unknown[] | undefined) ?? []).length > 0,
-        content: { "application/json": { schema: spec.body, ...examples.ofBody() } },
+        content: {
+          "application/json": { schema: spec.body, ...examples.ofBody() },
+          ...Object.fromEntries(binaryTypesOf(spec).map((type) => [type, { schema: binary }])),
+        },
       },
     }),
     responses: responsesOf(spec, all, errors),
   };
 }
+
+const binary = { $id: "BinaryForm", type: "string", format: "binary", description: "the same in its binary form" };
+
+const binaryTypesOf = ({ upload }: Spec) => (upload?.mediaTypes ?? []).filter((type) => type !== "application/json");
 
 /** What is said of a parameter stands beside its schema. */
 function describedParameter(name: string, given: object): { description?: string; schema: object } {
