@@ -97,7 +97,6 @@ export function subjectRequestRoutes(deps: SubjectRequestDeps): Route[] {
     }),
     creation("erase", "Erase what is kept of a person; for administrators", {
       a_person: { body: { user_id: "guest 9" } },
-      two_names: { body: { user_id: "guest 9", email: "guest@example.com" }, status: 400 },
     }),
     listRoute(sql, {
       path,
