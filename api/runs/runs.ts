@@ -139,6 +139,7 @@ export function runRoutes(deps: RunRouteDeps): Route[] {
         session_id: Type.String({ maxLength: 200, ...text, about: "runs of one session" }),
         user_id: Type.String({ maxLength: 200, ...text, about: "runs of one end user" }),
       },
+      times: ["created_at", "started_at"],
       sort: sortColumns,
       examples: { the_newest: { query: { sort: "-created_at", page_size: 10 } } },
       rows: ({ principal: app }) => ({ columns: runColumns(sql), from: sql`run`, where: sql`app_id = ${app.id}` }),

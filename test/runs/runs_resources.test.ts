@@ -111,6 +111,16 @@ describe("sessions of an app", () => {
     );
     assert.match(body.data[0].created_at, /^\d{4}-/);
     assert.equal(body.pagination.total_count, 2);
+    const runs = async (query: string) => (await client.call(host, "GET", `/v1/runs?${query}`)).body.data.length;
+    const { created_at } = body.data[1];
+    assert.deepEqual(
+      [await runs(`created_at:lt=${created_at}`), await runs(`created_at:gte=${created_at}`)],
+      [0, 4],
+      "a session begins with its first run",
+    );
+    assert.equal(await runs("started_at:lte=2030-01-01T00:00:00Z"), 0, "none has begun");
+    const early = await client.manage("GET", `${path}?created_at:lte=${created_at}`);
+    assert.deepEqual([early.body.pagination.total_count, early.body.data[0].id], [1, "one"]);
     const second = (await client.manage("GET", `${path}?page=2&page_size=1&sort=created_at`)).body;
     assert.deepEqual([second.data[0].id, second.pagination.page_count], ["two", 2]);
     assert.equal((await api.call("GET", path, { token: api.member.token })).status, 403);
