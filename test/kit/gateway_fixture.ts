@@ -28,6 +28,7 @@ import { ApiUnavailableError, type CallsApi, type OpenResult } from "#gateway/ap
 import { type Clock, systemClock } from "#gateway/calls/clock.ts";
 import type { GatewayConfig } from "#gateway/config.ts";
 import { type Gateway, startGateway } from "#gateway/gateway.ts";
+import type { Log } from "#gateway/log.ts";
 import type { MediaHost, MediaSession, SessionCommand, SessionSink, SessionSpec } from "#media/media_host.ts";
 import { patienceMs } from "./patience.ts";
 
@@ -248,6 +249,7 @@ export interface TestGatewayOptions {
   media?: MediaHost;
   bus?: Bus;
   config?: Partial<GatewayConfig>;
+  logger?: Log;
 }
 
 export async function startTestGateway(options: TestGatewayOptions): Promise<TestGateway> {
@@ -273,7 +275,14 @@ export async function startTestGateway(options: TestGatewayOptions): Promise<Tes
     internalSecret: "secret",
     ...options.config,
   };
-  const gateway = await startGateway({ config, bus, media: options.media ?? media, logger: silentLog, api, clock });
+  const gateway = await startGateway({
+    config,
+    bus,
+    media: options.media ?? media,
+    logger: options.logger ?? silentLog,
+    api,
+    clock,
+  });
   return {
     gateway,
     api,

@@ -1,5 +1,6 @@
 /** Calls through the whole house, from an agent saved over the api to a vendor's twin: api, gateway and a media thread. */
 import assert from "node:assert/strict";
+import { inspect } from "node:util";
 import { listen } from "#api/process/http_listener.ts";
 import type { CloseCallRequest, OpenedCall } from "#contracts/internal_calls.ts";
 import type { PriceTable } from "#contracts/usage.ts";
@@ -12,6 +13,8 @@ export interface VendorHouse {
   api: ApiHarness;
   /** The gateway's reports to the api. */
   reports: FakeApi;
+  /** What its processes wrote to their logs. */
+  logged: readonly string[];
   /** As the owner. */
   call(method: string, path: string, body?: unknown): Promise<Answer>;
   connect(provider: string, access: { secret: string; baseUrl: string }): Promise<string>;
@@ -45,15 +48,19 @@ class OpeningApi extends FakeApi {
 
 /** @param prices of what calls may use */
 export async function openVendorHouse(prices?: PriceTable): Promise<VendorHouse> {
-  const api = await openApiHarness(undefined, { allowPrivateAddresses: true, ...(prices && { prices }) });
+  const logged: string[] = [];
+  const note = (fields: object, message: string) => void logged.push(`${message} ${inspect(fields, { depth: 10 })}`);
+  const logger = { debug: note, info: note, warn: note, error: note };
+  const api = await openApiHarness(logger, { allowPrivateAddresses: true, ...(prices && { prices }) });
   const listener = await listen(api.app.fetch, { host: "127.0.0.1", port: 0 });
   const media = await startWorkerPool({
     threads: 1,
+    logger,
     world: { allowPrivateAddresses: true },
     toolWorld: { api: { url: listener.url, secret: internalSecret } },
   });
   const reports = new OpeningApi(api);
-  const { gateway, stop } = await startTestGateway({ transport: "ws", api: reports, media, bus: api.bus });
+  const { gateway, stop } = await startTestGateway({ transport: "ws", api: reports, media, bus: api.bus, logger });
   const call: VendorHouse["call"] = (method, path, body) =>
     api.call(method, path, { token: api.owner.token, ...(body !== undefined && { body }) });
   const made = async (path: string, body: object): Promise<Answer> => {
@@ -64,6 +71,7 @@ export async function openVendorHouse(prices?: PriceTable): Promise<VendorHouse>
   return {
     api,
     reports,
+    logged,
     call,
     async connect(provider, { secret, baseUrl }) {
       const connection = { name: provider, project_id: api.projectId, provider, secret, base_url: baseUrl };

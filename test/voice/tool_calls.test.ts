@@ -185,4 +185,80 @@ describe("tools in a call", () => {
     await apps.until(app.host, left, "canceled");
     await apps.until(app.host, goesOn, "awaiting_input");
   });
+
+  it("show what opens their hosts to nobody else: no answer, message, log or table has it in plain text", async () => {
+    const planted = (name: string) => `planted-${name}-4f1d8a`;
+    answer = ({ headers, url: path }, response) => {
+      const shown = `${headers["x-key"]} ${headers.authorization}`;
+      response.writeHead(path === "/fails" ? 409 : path?.startsWith("/mcp") ? 401 : 200).end(shown);
+    };
+    const opened = await house.connect("bearer", { secret: planted("tool-connection"), baseUrl: url });
+    const openedMcp = await house.connect("bearer", { secret: planted("mcp-connection"), baseUrl: url });
+    const model = await house.connect("openai", { secret: planted("model-connection"), baseUrl: `${url}/mcp` });
+    const headerOf = (name: string) => ({ headers: [{ key: "X-Key", value: planted(name) }] });
+    const config = {
+      tools: [
+        { name: "works", url: `${url}/works`, connection_id: opened, ...headerOf("header") },
+        { name: "fails", url: `${url}/fails`, connection_id: opened, ...headerOf("header-of-failing") },
+      ],
+      mcp_servers: [{ name: "pms", url: `${url}/mcp`, connection_id: openedMcp, ...headerOf("header-of-mcp") }],
+    };
+    const agentId = await agentOf(config, { name: "works" }, { name: "fails" });
+    const { caller, record } = await talk(agentId);
+    assert.deepEqual(
+      record.tools.map(({ name, result, error }: { name: string; result: string; error: string }) => [
+        name,
+        (result ?? error).replace(/^.*: /, ""),
+      ]),
+      [
+        ["works", "******** ********"],
+        ["fails", "******** ********"],
+      ],
+    );
+    const deaf = await house.agent({ llm: { provider: "openai", model: "m", connection_id: model } });
+    const refused = await house.dial(deaf);
+    refused.send({ type: "user_message", text: "Hello" });
+    await refused.message("error");
+    const silent = await recordOf(refused);
+    const { sql, bus: _, ...rest } = house.api;
+    const tables = await sql<{ place: string }[]>`
+      select quote_ident(schemaname) || '.' || quote_ident(tablename) as place from pg_tables
+      where schemaname not in ('pg_catalog', 'information_schema')`;
+    const rows = await Promise.all(
+      tables.map(async ({ place }) =>
+        (await sql.unsafe(`select row_to_json(one)::text as row from ${place} one`)).map(({ row }) => row),
+      ),
+    );
+    assert.ok(
+      rows.flat().some((row) => String(row).includes("works")),
+      "the tables were read",
+    );
+    const answers = await Promise.all(
+      [
+        `/v1/agents/voice/agents/${agentId}`,
+        "/v1/agents/voice/agents",
+        "/v1/connections",
+        "/v1/agents/voice/calls",
+      ].map(async (path) => (await house.call("GET", path)).body),
+    );
+    const everything = {
+      messages: [caller.messages, refused.messages],
+      records: [record, silent],
+      rows: rows.flat(),
+      answers,
+      logs: house.logged,
+      metrics: await rest.metrics.registry.metrics(),
+    };
+    for (const [place, texts] of Object.entries(everything)) {
+      const text = JSON.stringify(texts);
+      for (const mark of [
+        "planted-",
+        Buffer.from("planted-").toString("hex"),
+        Buffer.from("planted-").toString("base64").slice(0, 9),
+      ]) {
+        const at = text.indexOf(mark);
+        assert.equal(at, -1, `${place}: ${text.slice(Math.max(0, at - 200), at + 100)}`);
+      }
+    }
+  });
 });
