@@ -105,7 +105,7 @@ export function life(
           openModel: async () => ({
             provider: "test",
             currency: "USD",
-            costOf: () => 0,
+            costOf: () => 0.25,
             model: (models.length > 1 ? models.shift() : models[0]) ?? assert.fail("no model is left"),
           }),
           callMcpTool: options.callMcpTool ?? (async () => assert.fail("no MCP tool is expected")),
