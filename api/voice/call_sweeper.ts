@@ -51,7 +51,7 @@ export async function sweepCalls(deps: { sql: Sql; bus: Bus; now(): Date }): Pro
           duration_ms = extract(epoch from call.heartbeat_at - call.started_at) * 1000
       from lost where call.id = lost.id
       returning call.id)
-    ${noteTracesOf(transaction, "call", sql`closed`)}`;
+    ${noteTracesOf(transaction, "call", sql`closed`)} returning source_id as id`;
     await countCalls(
       transaction,
       rows.map(({ id }) => id),

@@ -360,6 +360,8 @@ describe("calls", () => {
       assert.deepEqual(await lost(callId), closedAsLost);
       assert.ok(record.duration_ms >= 4000 && record.duration_ms < 10_000, String(record.duration_ms));
       assert.equal(record.transcript.length, 1);
+      const [counted] = await api.sql<{ ms: number }[]>`select counted_ms::float8 as ms from call where id = ${callId}`;
+      assert.equal(counted?.ms, record.duration_ms);
     });
 
     it("leaves calls alone whose gateway lives while the api hears nothing", async () => {
