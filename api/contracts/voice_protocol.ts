@@ -110,6 +110,16 @@ export const Usage = Type.Object({
 });
 export type Usage = Static<typeof Usage>;
 
+/** Of a call that has used nothing yet; each has its own to count in. */
+export const emptyUsage = (): Usage => ({
+  input_audio_ms: 0,
+  output_audio_ms: 0,
+  llm: { prompt: 0, completion: 0, cached: 0 },
+  tts_characters: 0,
+  stt_ms: 0,
+  tool_calls: 0,
+});
+
 /** What may be behind a tool. */
 export const toolSources = ["http", "mcp", "client", "builtin", "app"] as const;
 

@@ -17,6 +17,7 @@ import {
   type CloseReason,
   closeCodes,
   type EndReason,
+  emptyUsage,
   type Usage,
   voiceLimits,
   voiceProtocol,
@@ -73,15 +74,6 @@ const closeReasonFor: Readonly<Record<EndReason, CloseReason>> = {
   superseded: "superseded",
 };
 
-const noUsage: Usage = {
-  input_audio_ms: 0,
-  output_audio_ms: 0,
-  llm: { prompt: 0, completion: 0, cached: 0 },
-  tts_characters: 0,
-  stt_ms: 0,
-  tool_calls: 0,
-};
-
 export class Call {
   readonly callId: string;
   readonly #opened: OpenedCall;
@@ -101,7 +93,7 @@ export class Call {
   #reportedUnsentMs = 0;
   #isStalled = false;
   #isDraining = false;
-  #usage: Usage = noUsage;
+  #usage: Usage = emptyUsage();
   #events = 0;
 
   /** Opens the session; nothing is sent before `start`. @throws MediaFullError */

@@ -1,7 +1,7 @@
 /** What a call has said and used so far: the model's history, the record's items, turns and tools, the usage. */
 import type { CallRequest, CallTool, TranscriptItem, TurnMetrics } from "#contracts/call_record.ts";
 import type { PriceTable } from "#contracts/usage.ts";
-import type { Usage } from "#contracts/voice_protocol.ts";
+import { emptyUsage, type Usage } from "#contracts/voice_protocol.ts";
 import { billsNobody } from "#providers/catalogue.ts";
 import type { StageUse } from "#providers/metered_stage.ts";
 import { costTogether, UseMeter } from "#providers/prices.ts";
@@ -29,14 +29,7 @@ export class CallLog {
   readonly #tools = new Map<string, CallTool>();
   #requests: CallRequest[] = [];
   #requestCount = 0;
-  readonly #usage: Usage = {
-    input_audio_ms: 0,
-    output_audio_ms: 0,
-    llm: { prompt: 0, completion: 0, cached: 0 },
-    tts_characters: 0,
-    stt_ms: 0,
-    tool_calls: 0,
-  };
+  readonly #usage = emptyUsage();
 
   readonly #prices: PriceTable;
   readonly #meter: UseMeter;

@@ -1,5 +1,6 @@
 /** A media thread: runs the sessions that `worker_pool.ts` places here, in batches both ways. */
 import { parentPort, workerData } from "node:worker_threads";
+import { emptyUsage } from "#contracts/voice_protocol.ts";
 import { loadStages } from "#providers/stages.ts";
 import type { MediaSession, SessionSink } from "../media_host.ts";
 import { createSession, type SessionDeps } from "../session/call_session.ts";
@@ -92,15 +93,6 @@ function sinkFor(id: number): SessionSink {
   };
 }
 
-const noUsage = {
-  input_audio_ms: 0,
-  output_audio_ms: 0,
-  llm: { prompt: 0, completion: 0, cached: 0 },
-  tts_characters: 0,
-  stt_ms: 0,
-  tool_calls: 0,
-};
-
 /** What came for calls whose vendors are being loaded: once a thread and vendor, and as long as that takes. */
 const waiting = new Map<number, (() => void)[]>();
 
@@ -127,7 +119,7 @@ function openLoaded(id: number, spec: ToThreadObjects["open"]): void {
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : String(cause);
     sink.message({ type: "error", code: "media_open_failed", message, fatal: true });
-    sink.ended({ reason: "error", duration_ms: 0, error_code: "media_open_failed" }, noUsage);
+    sink.ended({ reason: "error", duration_ms: 0, error_code: "media_open_failed" }, emptyUsage());
   }
 }
 

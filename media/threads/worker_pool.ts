@@ -4,7 +4,7 @@
  * and is replaced. Input that a thread cannot take in time is dropped, newest first, and said so.
  */
 import type { MessagePort, Worker } from "node:worker_threads";
-import type { Usage } from "#contracts/voice_protocol.ts";
+import { emptyUsage, type Usage } from "#contracts/voice_protocol.ts";
 import type { StageWorld } from "#providers/stages.ts";
 import { startTypescriptWorker } from "#providers/typescript_worker.ts";
 import { opusInstancesMax } from "../audio/opus_codec.ts";
@@ -311,15 +311,4 @@ class MediaThread {
     await this.#exited;
     clearTimeout(stop);
   }
-}
-
-function emptyUsage(): Usage {
-  return {
-    input_audio_ms: 0,
-    output_audio_ms: 0,
-    llm: { prompt: 0, completion: 0, cached: 0 },
-    tts_characters: 0,
-    stt_ms: 0,
-    tool_calls: 0,
-  };
 }

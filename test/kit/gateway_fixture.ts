@@ -23,7 +23,7 @@ import type {
   ReservedCall,
 } from "#contracts/internal_calls.ts";
 import { type CallConfig, completeConfig, type VoiceAgentConfig } from "#contracts/voice_agent.ts";
-import type { EndReason, SentMessage, Usage } from "#contracts/voice_protocol.ts";
+import { type EndReason, emptyUsage, type SentMessage } from "#contracts/voice_protocol.ts";
 import { ApiUnavailableError, type CallsApi, type OpenResult } from "#gateway/api_client.ts";
 import { type Clock, systemClock } from "#gateway/calls/clock.ts";
 import type { GatewayConfig } from "#gateway/config.ts";
@@ -32,14 +32,7 @@ import type { Log } from "#gateway/log.ts";
 import type { MediaHost, MediaSession, SessionCommand, SessionSink, SessionSpec } from "#media/media_host.ts";
 import { patienceMs } from "./patience.ts";
 
-export const noUsage: Usage = {
-  input_audio_ms: 0,
-  output_audio_ms: 0,
-  llm: { prompt: 0, completion: 0, cached: 0 },
-  tts_characters: 0,
-  stt_ms: 0,
-  tool_calls: 0,
-};
+export const noUsage = emptyUsage();
 
 export const silentLog = { info() {}, warn() {}, error() {} };
 

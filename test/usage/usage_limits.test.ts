@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Price } from "#contracts/usage.ts";
+import { emptyUsage } from "#contracts/voice_protocol.ts";
 import { startTwin } from "#providers/openai/twin.ts";
 import { type ApiHarness, openApiHarness, startTestWorker } from "#test/kit/api_harness.ts";
 import { answering, openAppClient } from "#test/kit/app_client.ts";
@@ -52,12 +53,7 @@ describe("ceilings of a day", () => {
     return reserved.body.data.call_id;
   };
   const usage = (known: number, amount: number | null = known) => ({
-    input_audio_ms: 0,
-    output_audio_ms: 0,
-    llm: { prompt: 0, completion: 0, cached: 0 },
-    tts_characters: 0,
-    stt_ms: 0,
-    tool_calls: 0,
+    ...emptyUsage(),
     cost: { currency: "USD", amount, known, unknown: amount === null ? ["tts x"] : [] },
   });
   const beat = (gateway_id: string, callIds: string[], cost?: number) =>
