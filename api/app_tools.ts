@@ -20,6 +20,7 @@ import { readEvents } from "#runs/run_reader.ts";
 import { lookUntil } from "#runs/run_wait.ts";
 import type { AnySql, Fragment, Sql } from "#store/sql.ts";
 import type { AppInputs } from "#voice/app_inputs.ts";
+import { callInProgress } from "#voice/call_rows.ts";
 import { jsonSchemaOf } from "#workflows/schema_node.ts";
 
 /** How long who follows a run waits for its next event. */
@@ -63,7 +64,7 @@ export function appToolRoutes(deps: AppToolDeps & { internal: Guard<undefined> }
       body: AppRunStart,
       reply: { status: 200, body: AppRunStarted },
       handle: async ({ params, body }) => {
-        const call = await callInProgress(sql, params.call_id);
+        const call = await callInProgress<Calling>(sql, params.call_id, callingColumns(sql));
         const tool = (call.app_tools ?? []).find(({ app_id }) => app_id.toLowerCase() === body.app_id.toLowerCase());
         if (!tool) throw new ApiError("not_found", { details: { app_id: "Expected an app of the call's agent" } });
         return start(deps, call, tool, body);
@@ -112,14 +113,8 @@ interface Calling {
   app_tools: AppTool[] | null;
 }
 
-async function callInProgress(sql: AnySql, callId: string): Promise<Calling> {
-  const [call] = await sql<Calling[]>`
-    select call.id, call.project_id, coalesce(call.inline_config, agent.config) -> 'app_tools' as app_tools
-    from call left join voice_agent agent on agent.id = call.agent_id
-    where call.id = ${callId} and call.state = 'in_progress'`;
-  if (!call) throw new ApiError("not_found");
-  return call;
-}
+const callingColumns = (sql: AnySql) =>
+  sql`call.id, call.project_id, coalesce(call.inline_config, agent.config) -> 'app_tools' as app_tools`;
 
 async function start(
   deps: AppToolDeps,

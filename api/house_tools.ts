@@ -15,7 +15,7 @@ import type { AnySql, Sql } from "#store/sql.ts";
 import type { CalculationRequest } from "#tax/calculator/calculation_request.ts";
 import { CalculationProblem } from "#tax/calculator/calculation_request.ts";
 import type { Stays } from "#tax/tax_service.ts";
-import { keepQuotedStay } from "#voice/call_rows.ts";
+import { callInProgress, keepQuotedStay } from "#voice/call_rows.ts";
 import { plusDays, spokenDay, spokenNumber } from "./spoken_stay.ts";
 
 export interface HouseToolDeps {
@@ -49,6 +49,9 @@ interface Calling {
   quoted_stay: CalculationRequest | null;
 }
 
+const callingColumns = (sql: AnySql) =>
+  sql`call.id, call.organization_id, call.quoted_stay, coalesce(call.inline_config, agent.config) -> 'stays' as house`;
+
 interface Stay {
   arrival: string;
   nights: number;
@@ -67,7 +70,7 @@ export function houseToolRoutes(deps: HouseToolDeps): Route[] {
       reply: { status: 200, body: HouseToolReply },
       handle: async ({ params, body }) => {
         if (!(params.name in houseTools)) throw new ApiError("not_found");
-        const call = await callInProgress(deps.sql, params.call_id);
+        const call = await callInProgress<Calling>(deps.sql, params.call_id, callingColumns(deps.sql));
         try {
           return { result: await carryOut(deps, call, params.name as keyof typeof houseTools, body.arguments) };
         } catch (error) {
@@ -78,16 +81,6 @@ export function houseToolRoutes(deps: HouseToolDeps): Route[] {
       },
     }),
   ];
-}
-
-async function callInProgress(sql: AnySql, callId: string): Promise<Calling> {
-  const [call] = await sql<Calling[]>`
-    select call.id, call.organization_id, call.quoted_stay,
-           coalesce(call.inline_config, agent.config) -> 'stays' as house
-    from call left join voice_agent agent on agent.id = call.agent_id
-    where call.id = ${callId} and call.state = 'in_progress'`;
-  if (!call) throw new ApiError("not_found");
-  return call;
 }
 
 async function carryOut(

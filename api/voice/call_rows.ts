@@ -9,7 +9,7 @@ import { oneOf } from "#contracts/one_of.ts";
 import type { VoiceAgentConfig } from "#contracts/voice_agent.ts";
 import { voiceLimits, voiceProtocol } from "#contracts/voice_protocol.ts";
 import { type Caller, requireProjectAccess } from "#identity/caller.ts";
-import { type AnySql, json } from "#store/sql.ts";
+import { type AnySql, type Fragment, json } from "#store/sql.ts";
 import { requireUnderLimit } from "#usage/limits.ts";
 import { overrideProblems, type Variables } from "./agent_config.ts";
 import type { SealedConfig } from "./header_secrets.ts";
@@ -134,4 +134,17 @@ export async function insertCall(sql: AnySql, call: NewCall): Promise<void> {
 /** Keeps with a call the stay that it quoted: what it may book. */
 export async function keepQuotedStay(sql: AnySql, callId: string, stay: object): Promise<void> {
   await sql`update call set quoted_stay = ${json(sql, stay)} where id = ${callId}`;
+}
+
+/**
+ * A call that is in progress.
+ * @param columns of `call` and its `agent`; `coalesce(call.inline_config, agent.config)` is its configuration
+ * @throws ApiError not_found
+ */
+export async function callInProgress<Row extends object>(sql: AnySql, callId: string, columns: Fragment): Promise<Row> {
+  const [call] = await sql<Row[]>`
+    select ${columns} from call left join voice_agent agent on agent.id = call.agent_id
+    where call.id = ${callId} and call.state = 'in_progress'`;
+  if (!call) throw new ApiError("not_found");
+  return call as Row;
 }
